@@ -4,7 +4,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_RUNTIME_OUTPUT_DIRECTORY)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endif()
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
@@ -13,6 +15,10 @@ endif()
 find_program(TALLY_CCACHE ccache)
 if(TALLY_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TALLY_CCACHE})
+endif()
+find_program(TALLY_MOLD mold)
+if(TALLY_MOLD)
+  add_link_options(-fuse-ld=mold)
 endif()
 
 set(TALLY_SANITIZE "" CACHE STRING "Sanitizers for everything built here: '', 'address,undefined' or 'thread'")
@@ -26,6 +32,23 @@ if(TALLY_SANITIZE)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
 endif()
+# Checked containers wherever asserts are on. They change no layout, so Debian's libraries can be linked all the same.
+add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
+# What every test sees. The sanitizers' options stand here and nowhere else: the first report ends the program, and a
+# child that was forked but not yet executed is not searched for leaks.
+set(TALLY_TEST_ENVIRONMENT
+  "TALLY_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"   # where programs under test lie
+  "ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_stack_use_after_return=1:strict_init_order=1"
+  "LSAN_OPTIONS=print_suppressions=0"
+  "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+# Programs to run (./dev build), those of bench/, and tests that are worth a run under ThreadSanitizer.
+add_custom_target(programs)
+add_custom_target(all_benchmarks)
+add_custom_target(tsan_programs)
+set(TALLY_TSAN_TREE "" CACHE PATH "Build tree with TALLY_SANITIZE=thread whose programs are tests of this tree too")
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -41,7 +64,9 @@ find_package(spdlog REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(pqxx REQUIRED IMPORTED_TARGET libpqxx)
-pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+# Not named re2: the cached re2_FOUND would make gRPC's own search believe that its target re2::re2 stands already.
+pkg_check_modules(tally_re2 REQUIRED IMPORTED_TARGET re2)
+add_library(PkgConfig::re2 ALIAS PkgConfig::tally_re2)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 
 # tally_library(json parse.cc canonical.cc DEPS tally::money absl::status)   makes tally_json, alias tally::json
@@ -58,17 +83,38 @@ function(tally_program name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tally_flags ${ARG_DEPS})
+  add_dependencies(programs ${name})
+endfunction()
+
+# tally_benchmark(lane_bench main.cc DEPS tally::lane)   a program of bench/: built by ./dev bench, lands beside programs
+function(tally_benchmark name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE tally_flags ${ARG_DEPS})
+  add_dependencies(all_benchmarks ${name})
 endfunction()
 
 # tally_test(json_test json/parse_test.cc DEPS tally::json LABELS fast TIMEOUT 60)
-# One program per subject, with GoogleTest's main; run by ctest under its own name.
+# One program per subject, with GoogleTest's main; run by ctest under its own name, in the root of the repository.
+# LABELS tsan: the program is also built with ThreadSanitizer and run as NAME.tsan (no gRPC and no libpqxx in it: neither
+# is instrumented, and both would be reported). TIMEOUT is in seconds.
 function(tally_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LABELS" ${ARGN})
-  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE tally_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE tally_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set(tests ${name})
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(tsan_programs ${name})
+    if(TALLY_TSAN_TREE)
+      add_test(NAME ${name}.tsan COMMAND ${TALLY_TSAN_TREE}/tests/${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      list(APPEND tests ${name}.tsan)
+    endif()
+  endif()
+  set_tests_properties(${tests} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "${TALLY_TEST_ENVIRONMENT}")
 endfunction()
