@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 
 // What a lane carries, and what it asks to carry it out. No gRPC and no database here, so that queues, lanes and the
 // sweeper can be tested alone, under ThreadSanitizer.
@@ -14,7 +16,7 @@ enum class Fate {
   kDone,          // decided and committed; the store has filled in the answer
   kContended,     // lost every race, even alone; nothing happened
   kOverloaded,    // the queue was full; nothing happened
-  kExpired,       // its deadline passed before it was begun; nothing happened
+  kExpired,       // its deadline passed before it was begun, or begun again; nothing happened
   kShuttingDown,  // came too late; nothing happened
   kDown,          // the database cannot be reached; nothing happened
   kInDoubt,       // the COMMIT's reply was lost and could not be found out
@@ -38,6 +40,9 @@ class Job {
   Priority priority() const { return priority_; }
   Clock::time_point deadline() const { return deadline_; }
 
+  // Held until this job is destroyed, which is right after it was finished. The sweeper waits for its round by it.
+  void Hold(std::shared_ptr<const void> companion) { companion_ = std::move(companion); }
+
   // Called exactly once, from the lane's thread (or the caller's, where it was never queued). Must not block or throw.
   virtual void Finish(Fate fate) = 0;
 
@@ -45,6 +50,7 @@ class Job {
   const int16_t shard_;
   const Priority priority_;
   const Clock::time_point deadline_;
+  std::shared_ptr<const void> companion_;
 };
 
 // How one transaction over a batch ended.
@@ -60,7 +66,9 @@ enum class BatchEnd {
 class Store {
  public:
   virtual ~Store() = default;
-  // `under_lock`: take the lane's advisory lock before BEGIN, so that rivals of other replicas wait instead of racing.
+  // Should not throw: what is thrown says nothing about the COMMIT, so the whole batch is answered kInDoubt. Logging
+  // why something was rejected is the store's business; a lane only counts. `under_lock`: take the lane's advisory lock
+  // before BEGIN, so that rivals of other replicas wait instead of racing.
   virtual BatchEnd Run(std::span<Job* const> batch, bool under_lock) = 0;
 };
 
