@@ -1,0 +1,118 @@
+// A client of tallyd for gateways, agents' hosts and tools.
+//
+// What a caller may rely on:
+//  * An answer is either the service's (ok()) or a Failure with a kind of the error map. A refusal that is an answer is
+//    in the response's `refusal`; FromRefusal() in error_map.h makes it a Failure too.
+//  * Retries are those of retry.h: `contended` and, where a repetition is safe, `unavailable`; the same request each
+//    time. gRPC's own retries are off.
+//  * Every call ends by its timeout, retries included.
+//  * Safe to use from many threads.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "lib/client/endpoint.h"
+#include "lib/client/error_map.h"
+#include "lib/client/retry.h"
+#include "lib/client/send_deadline.h"
+#include "lib/keys/secret.h"
+#include "tally/v1/calls.grpc.pb.h"
+#include "tally/v1/parked.grpc.pb.h"
+#include "tally/v1/permits.grpc.pb.h"
+#include "tally/v1/receipts.grpc.pb.h"
+#include "tally/v1/tenants.grpc.pb.h"
+
+namespace tally::client {
+
+// What a call came to: the service's response, or why there is none.
+template <typename T>
+class [[nodiscard]] Answer {
+ public:
+  Answer(T value) : held_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
+  Answer(Failure failure) : held_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return std::holds_alternative<T>(held_); }
+  const T& value() const { return std::get<T>(held_); }                // only if ok()
+  T& value() { return std::get<T>(held_); }                            // only if ok()
+  const Failure& failure() const { return std::get<Failure>(held_); }  // only if not ok()
+
+ private:
+  std::variant<T, Failure> held_;
+};
+
+struct CallOptions {
+  std::chrono::milliseconds timeout{10'000};     // the whole call, retries and their waits included
+  std::chrono::milliseconds try_timeout{5'000};  // one try: a connection that hangs must leave time for another
+};
+
+// Whether the call may be sent now: granted to this attempt, and inside its send window. The last thing to ask before
+// the first byte (see send_deadline.h). A disposition that is not known here is not a grant.
+bool MaySend(const v1::AuthorizeRequest& request, const v1::AuthorizeResponse& response, const SendDeadline& started);
+
+class Client {
+ public:
+  // Opens no connection yet. The credential may be empty where a client certificate stands for it.
+  static absl::StatusOr<std::unique_ptr<Client>> Create(const Endpoint& endpoint, keys::Secret credential);
+
+  // `started` must have been started before this attempt id was first used; it is asked for here so that it cannot be
+  // forgotten, and copied into nothing.
+  Answer<v1::AuthorizeResponse> Authorize(const v1::AuthorizeRequest& request, const SendDeadline& started,
+                                          const CallOptions& options = {});
+  Answer<v1::CommitResponse> Commit(const v1::CommitRequest& request, const CallOptions& options = {});
+  Answer<v1::ExtendResponse> Extend(const v1::ExtendRequest& request, const CallOptions& options = {});
+  Answer<v1::CallInfo> GetCall(const v1::GetCallRequest& request, const CallOptions& options = {});
+  Answer<v1::ListCallsResponse> ListCalls(const v1::ListCallsRequest& request, const CallOptions& options = {});
+  Answer<v1::CorrectResponse> Correct(const v1::CorrectRequest& request, const CallOptions& options = {});
+
+  Answer<v1::ListParkedResponse> ListParked(const v1::ListParkedRequest& request, const CallOptions& options = {});
+  Answer<v1::ClaimResponse> Claim(const v1::ClaimRequest& request, const CallOptions& options = {});
+  Answer<v1::ResolveResponse> Resolve(const v1::ResolveRequest& request, const CallOptions& options = {});
+
+  Answer<v1::MintResponse> Mint(const v1::MintRequest& request, const CallOptions& options = {});
+  Answer<v1::PermitInfo> GetPermit(const v1::GetPermitRequest& request, const CallOptions& options = {});
+  Answer<v1::ListPermitsResponse> ListPermits(const v1::ListPermitsRequest& request, const CallOptions& options = {});
+  Answer<v1::PermitActionResponse> Revoke(const v1::RevokePermitRequest& request, const CallOptions& options = {});
+  Answer<v1::PermitActionResponse> Close(const v1::ClosePermitRequest& request, const CallOptions& options = {});
+
+  Answer<v1::Receipt> GetReceipt(const v1::GetReceiptRequest& request, const CallOptions& options = {});
+  Answer<v1::Receipt> Head(const v1::HeadRequest& request, const CallOptions& options = {});
+  // Hands each receipt to `take`, in order. On a failure those already taken stay taken, and nothing is asked again:
+  // the caller may go on from the sequence it has. options.timeout bounds the whole stream.
+  Answer<int64_t> ListReceipts(const v1::ListReceiptsRequest& request, const std::function<void(v1::Receipt)>& take,
+                               const CallOptions& options = {});
+  Answer<v1::KeysResponse> Keys(const v1::KeysRequest& request, const CallOptions& options = {});
+
+  Answer<v1::CreateTenantResponse> CreateTenant(const v1::CreateTenantRequest& request,
+                                                const CallOptions& options = {});
+  Answer<v1::ListTenantsResponse> ListTenants(const v1::ListTenantsRequest& request, const CallOptions& options = {});
+  Answer<v1::CreatePrincipalResponse> CreatePrincipal(const v1::CreatePrincipalRequest& request,
+                                                      const CallOptions& options = {});
+  Answer<v1::ListPrincipalsResponse> ListPrincipals(const v1::ListPrincipalsRequest& request,
+                                                    const CallOptions& options = {});
+  Answer<v1::DisablePrincipalResponse> DisablePrincipal(const v1::DisablePrincipalRequest& request,
+                                                        const CallOptions& options = {});
+
+ private:
+  Client(std::shared_ptr<grpc::Channel> channel, keys::Secret credential);
+
+  // One call with its retries: asks `method` of `stub` until the schedule says otherwise.
+  template <typename Stub, typename Request, typename Response>
+  Answer<Response> Ask(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                       const Request& request, Repeat repeat, const CallOptions& options);
+  void Prepare(grpc::ClientContext& context, std::chrono::milliseconds timeout) const;
+
+  keys::Secret credential_;
+  std::unique_ptr<v1::Calls::Stub> calls_;
+  std::unique_ptr<v1::ParkedCalls::Stub> parked_;
+  std::unique_ptr<v1::Permits::Stub> permits_;
+  std::unique_ptr<v1::Receipts::Stub> receipts_;
+  std::unique_ptr<v1::Tenants::Stub> tenants_;
+};
+
+}  // namespace tally::client
