@@ -79,6 +79,10 @@ CREATE TABLE permit_state (
     open_calls          bigint NOT NULL DEFAULT 0,
     attempts            bigint NOT NULL DEFAULT 0,
     calls               bigint NOT NULL DEFAULT 0,
+    succeeded           bigint NOT NULL DEFAULT 0,   -- attempts that ended so
+    tool_error          bigint NOT NULL DEFAULT 0,
+    released            bigint NOT NULL DEFAULT 0,
+    not_happened        bigint NOT NULL DEFAULT 0,
     sequence            bigint NOT NULL,
     head                bytea NOT NULL,
     budget              bigint,            -- null: unlimited
@@ -88,6 +92,8 @@ CREATE TABLE permit_state (
     PRIMARY KEY (shard, permit_id),
     FOREIGN KEY (shard, permit_id) REFERENCES permits,
     CONSTRAINT permit_state_counts CHECK (refusals BETWEEN 0 AND 10000 AND open_calls BETWEEN 0 AND 100000),
+    -- Every attempt is open or has ended in one way.
+    CONSTRAINT permit_state_attempts CHECK (attempts = open_calls + succeeded + tool_error + released + not_happened),
     CONSTRAINT permit_state_closed CHECK (closed_seq = 0 OR (closing_seq > 0 AND open_calls = 0 AND held = 0)),
     CONSTRAINT permit_state_taken CHECK (held >= 0 AND spent >= 0 AND overrun >= 0),
     -- Rule 3. Only a contradiction, a correction, a late answer or a reported amount raises `overrun`; Authorize never does.
@@ -184,6 +190,7 @@ CREATE TABLE calls (
     allowed_seq         bigint NOT NULL,
     state_seq           bigint NOT NULL,   -- the receipt that brought the present state (or refused, or bound the key)
     state_receipt       bytea,
+    superseded          bytea,
     escalated_seq       bigint NOT NULL,
     attached_seq        bigint NOT NULL,
     principal_id        text NOT NULL,
@@ -237,6 +244,7 @@ CREATE TABLE attempts (
     allowed_seq         bigint,
     state_seq           bigint,
     state_receipt       bytea,
+    superseded          bytea,
     escalated_seq       bigint,
     attached_seq        bigint,
     principal_id        text,

@@ -14,6 +14,7 @@ namespace tally::decide {
 // Who speaks, as the transaction that decides has read it.
 struct Principal {
   std::string id;
+  std::string tenant;  // empty: all (admins)
   v1::Role role = v1::ROLE_UNSPECIFIED;
   bool disabled = false;
   bool hard = false;  // disabled with --hard

@@ -22,6 +22,10 @@ enum class Verdict {
   kKeyReused,
   // An open attempt answers for the key.
   kSendWindowOver,
+  kPendingRevoked,
+  kPendingClosed,
+  kPendingExpired,
+  kPendingContradicted,
   kStillAuthorized,
   kStillPending,
   // Guards of Authorize.
@@ -47,6 +51,7 @@ enum class Verdict {
   kReadNoAnswer,
   kCommitConflict,
   kStaleResolution,
+  kClaimed,
 };
 
 struct VerdictInfo {

@@ -106,6 +106,11 @@ struct Permit {
   int64_t open_calls = 0;  // calls with an attempt AUTHORIZED or UNCERTAIN
   int64_t attempts = 0;    // granted in all
   int64_t calls = 0;       // keys with at least one attempt
+  // Attempts that have ended so, for the closing counts.
+  int64_t succeeded = 0;
+  int64_t tool_error = 0;
+  int64_t released = 0;
+  int64_t not_happened = 0;
   int64_t sequence = 0;    // of the chain's last receipt
   std::string head;        // its id, as loaded
   Counters money;
@@ -139,6 +144,7 @@ struct Attempt {
   int64_t allowed_seq = 0;
   int64_t state_seq = 0;      // the receipt that brought the present state
   std::string state_receipt;  // its id; empty when drafted in this batch
+  std::string superseded;     // id of the receipt that the present state's verdict answered
   int64_t escalated_seq = 0;  // CALL_ESCALATED
   int64_t attached_seq = 0;
   bool late_not_sent = false;  // a NOT_SENT came too late and was noted
@@ -187,17 +193,22 @@ struct Call {
   bool open() const { return !attempts.empty() && attempts.back().open(); }
 };
 
-// Who has an intent open, and which call did it last.
+// Who has an intent open, and which call did it last. A READ, which has no intent, stands under its call's own id while
+// it is open, so that its lease is found; that row goes when the attempt ends.
 struct Intent {
   Hash hash{};
   std::optional<Id> open_call;
   Id open_permit{};
+  Time lease_end = 0;  // of the open attempt while AUTHORIZED; 0: parked or none
   std::optional<Id> done_call;
   Id done_permit{};
   Time done_at = 0;
   Time done_until = 0;
+  bool own = false;  // a READ's
 
-  // What this batch changed. `open_call` is compared with its value as loaded when it is stored.
+  // The store compares: whoever had it open when the decision was made must still have it. A decision on an open call
+  // need not load its intents; that the call has them open is known, and compared all the same.
+  std::optional<Id> open_was;
   bool open_dirty = false;
   bool done_dirty = false;
 };
@@ -216,6 +227,7 @@ struct AttemptUse {
 // id, and `supersedes` where `supersedes_seq` names it.
 struct Draft {
   Id permit_id{};
+  int64_t sequence = 0;
   v1::ReceiptPayload payload;
   int64_t supersedes_seq = 0;         // 0: none
   std::string supersedes_receipt;     // its id, if it was known before this batch
@@ -236,7 +248,7 @@ struct World {
   absl::node_hash_map<Id, Permit> permits;
   absl::node_hash_map<Id, Call> calls;
   absl::flat_hash_map<std::pair<Id, std::string>, Id> keys;  // (permit, key) → call
-  absl::node_hash_map<Hash, Intent> intents;
+  absl::node_hash_map<Hash, Intent> intents;  // absent: nobody has or did it (or it need not be known)
   // Attempt ids known to be used. An id that is not here is decided as unseen; the store's unique constraint, or the
   // ledger's look-up where nothing is inserted, catches the rest and the batch is decided again.
   absl::flat_hash_map<Id, AttemptUse> attempts;
