@@ -136,15 +136,25 @@ absl::StatusOr<bool> PrivatePostgres::Adopt() {
   if (!process || RunsAs(file->pid) != server_.uid) return false;
   const std::vector<std::string> words = CommandLine(file->pid);
   if (std::find(words.begin(), words.end(), ConfigArgument(layout_)) == words.end()) {
-    const bool server = !words.empty() && absl::EndsWith(words[0], "postgres") &&
-                        std::find(words.begin(), words.end(), layout_.cluster.string()) != words.end();
-    if (!server) return false;  // the number was given to some other program since
-    return absl::FailedPreconditionError(
-        absl::StrCat("process ", file->pid, " is a PostgreSQL on ", layout_.cluster.string(),
-                     " that tallyd has not started. Nothing was changed: stop it first"));
+    return DisbelieveFile(file->pid, words);
   }
   postmaster_ = *process;
   return BecomesReady();
+}
+
+absl::StatusOr<bool> PrivatePostgres::DisbelieveFile(pid_t pid, const std::vector<std::string>& words) const {
+  const bool is_server = !words.empty() && fs::path(words[0]).filename() == "postgres";
+  if (is_server && WorksIn(pid, layout_.cluster)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", pid, " is a PostgreSQL on ", layout_.cluster.string(),
+                     " that tallyd has not started. Nothing was changed: stop it first"));
+  }
+  // The number was given to some other program since, after a restart of the machine or container. PostgreSQL would
+  // refuse to start for as long as that program runs. The lock is ours, and where no process of this cluster is left
+  // either, the file says nothing any more.
+  std::error_code error;
+  if (ClusterProcesses(cluster_name_, server_.uid).empty()) fs::remove(layout_.cluster / "postmaster.pid", error);
+  return false;
 }
 
 absl::StatusOr<bool> PrivatePostgres::StartOnce() {

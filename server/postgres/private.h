@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -72,6 +73,9 @@ class PrivatePostgres {
   absl::StatusOr<bool> Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> StartOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> BecomesReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // postmaster.pid names a process that is not a server of ours: an error if it is a server on this cluster all the
+  // same.
+  absl::StatusOr<bool> DisbelieveFile(pid_t pid, const std::vector<std::string>& command_line) const;
   bool Alive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EndsWithin(std::chrono::seconds limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Conninfo(const std::string& role, const std::string& database) const

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -48,6 +47,12 @@ std::optional<uid_t> RunsAs(pid_t pid) {
   struct stat entry;
   if (stat(absl::StrCat("/proc/", pid).c_str(), &entry) != 0) return std::nullopt;
   return entry.st_uid;
+}
+
+bool WorksIn(pid_t pid, const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool same = std::filesystem::equivalent(absl::StrCat("/proc/", pid, "/cwd"), folder, error);
+  return error ? Process::Find(pid).has_value() : same;
 }
 
 std::vector<pid_t> ClusterProcesses(const std::string& cluster_name, uid_t uid) {

@@ -1,6 +1,7 @@
 // With a real server throughout. A tallyd that dies is played by a child process that is killed.
 #include "server/postgres/private.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -224,20 +225,52 @@ TEST(PrivatePostgres, ServerThatIsStoppingIsNotAdopted) {
   EXPECT_EQ(Query(second->ConnectionString(), "SELECT 1"), "1");
 }
 
+// What a restarted container leaves: the file names a process number that some other program of the same user has now.
 TEST(PrivatePostgres, LeftoverFileThatNamesAnUnrelatedProcessIsNotBelieved) {
   ServerFolder folder;
   MustStart(folder.data_dir());  // and stopped
-  {
-    std::ofstream file(folder.data_dir() / "pg" / "postmaster.pid");
-    file << getpid() << "\n" << (folder.data_dir() / "pg").string() << "\n1\n5432\n/tmp\n\n1 1\nready   \n";
+  const auto server = ServerAccount();
+  ASSERT_TRUE(server.ok());
+  const auto other = Spawn(*server, {"/bin/sleep", "60"}, STDERR_FILENO);
+  ASSERT_TRUE(other.ok());
+  while (CommandLine(*other) != std::vector<std::string>{"/bin/sleep", "60"}) absl::SleepFor(absl::Milliseconds(1));
+  const auto path = folder.data_dir() / "pg" / "postmaster.pid";
+  std::ofstream(path) << *other << "\n" << (folder.data_dir() / "pg").string() << "\n1\n5432\n/tmp\n\n1 1\nready   \n";
+  const auto postgres = MustStart(folder.data_dir());
+  kill(*other, SIGKILL);
+  waitpid(*other, nullptr, 0);
+  ASSERT_TRUE(postgres);
+  EXPECT_FALSE(postgres->adopted());
+  EXPECT_EQ(Query(postgres->ConnectionString(), "SELECT 1"), "1");
+}
+
+TEST(PrivatePostgres, ServerThatSomebodyElseStartedOnTheClusterIsNamedAndLeftAlone) {
+  ServerFolder folder;
+  MustStart(folder.data_dir());  // and stopped
+  const auto server = ServerAccount();
+  ASSERT_TRUE(server.ok());
+  const auto install = FindInstall(*server, std::nullopt);
+  ASSERT_TRUE(install.ok());
+  const auto log = open((folder.path() / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const auto other =
+      Spawn(*server,
+            {(install->bin / "postgres").string(), "-D", (folder.data_dir() / "pg").string(), "-c",
+             "listen_addresses=", "-c", "unix_socket_directories=" + (folder.data_dir() / "run").string()},
+            log);
+  close(log);
+  ASSERT_TRUE(other.ok());
+  std::optional<PostmasterFile> file;
+  for (int tries = 0; tries < 1000 && !(file && file->ready); ++tries) {
+    absl::SleepFor(absl::Milliseconds(10));
+    file = ReadPostmasterFile(folder.data_dir() / "pg");
   }
-  chmod((folder.data_dir() / "pg" / "postmaster.pid").c_str(), 0644);
-  // The server itself refuses while a process of that number lives and could be its own, so it is an error or a start;
-  // what it must never be is an adoption of this very test program.
-  const auto started = PrivatePostgres::Start(folder.data_dir());
-  if (started.ok()) {
-    EXPECT_NE((*started)->postmaster_pid(), getpid());
-  }
+  const auto refused = PrivatePostgres::Start(folder.data_dir());
+  EXPECT_TRUE(Process::Find(*other));
+  kill(*other, SIGQUIT);
+  waitpid(*other, nullptr, 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr(absl::StrCat("process ", *other, " is a PostgreSQL on ", (folder.data_dir() / "pg").string())));
 }
 
 TEST(PrivatePostgres, DeepDataFolderGetsAShortSocketFolderThatOnlyItsUserMayEnter) {
