@@ -38,7 +38,7 @@ class Number {
 
   const std::string& text() const { return text_; }
   Decimal decimal() const;
-  bool IsInteger() const { return decimal().IsInteger(); }
+  bool IsInteger() const { return text_.find_first_of(".e") == std::string::npos || decimal().IsInteger(); }
 
   friend bool operator==(const Number&, const Number&) = default;
 
