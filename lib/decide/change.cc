@@ -41,11 +41,16 @@ void MarkDirty(Scene& scene, Attempt& attempt) {
 
 int64_t* EndCount(Permit& permit, v1::CallState state) {
   switch (state) {
-    case v1::SUCCEEDED: return &permit.succeeded;
-    case v1::TOOL_ERROR: return &permit.tool_error;
-    case v1::RELEASED: return &permit.released;
-    case v1::NOT_HAPPENED: return &permit.not_happened;
-    default: return &permit.open_calls;
+    case v1::SUCCEEDED:
+      return &permit.succeeded;
+    case v1::TOOL_ERROR:
+      return &permit.tool_error;
+    case v1::RELEASED:
+      return &permit.released;
+    case v1::NOT_HAPPENED:
+      return &permit.not_happened;
+    default:
+      return &permit.open_calls;
   }
 }
 
@@ -105,11 +110,16 @@ Attempt* FindAttempt(Call& call, const Id& attempt_id) {
 AttemptIs Where(const Attempt* attempt) {
   if (attempt == nullptr) return AttemptIs::kUnseen;
   switch (attempt->state) {
-    case v1::AUTHORIZED: return AttemptIs::kLeased;
-    case v1::UNCERTAIN: return AttemptIs::kUncertain;
-    case v1::RELEASED: return AttemptIs::kReleased;
-    case v1::NOT_HAPPENED: return AttemptIs::kNotHappened;
-    case v1::TOOL_ERROR: return attempt->read_no_answer ? AttemptIs::kReadNoAnswer : AttemptIs::kToolError;
+    case v1::AUTHORIZED:
+      return AttemptIs::kLeased;
+    case v1::UNCERTAIN:
+      return AttemptIs::kUncertain;
+    case v1::RELEASED:
+      return AttemptIs::kReleased;
+    case v1::NOT_HAPPENED:
+      return AttemptIs::kNotHappened;
+    case v1::TOOL_ERROR:
+      return attempt->read_no_answer ? AttemptIs::kReadNoAnswer : AttemptIs::kToolError;
     default:
       return attempt->by_verdict && IsZero(attempt->content) && attempt->attached_seq == 0 ? AttemptIs::kHappened
                                                                                            : AttemptIs::kSucceeded;
@@ -394,8 +404,8 @@ void StandsAsHappened(Scene& scene, Attempt& attempt, v1::ReceiptKind kind, Mone
   Charge(scene, attempt, charge);
   scene.call.contradicted = attempt.number;
   Draft& draft = WriteCallReceipt(scene, kind, &attempt, v1::CONTRADICTED);
-  draft.payload.set_overrun(std::max<Money>({0, scene.grant().overrun - grant_before.overrun,
-                                             scene.permit.money.overrun - permit_before.overrun}));
+  draft.payload.set_overrun(std::max<Money>(
+      {0, scene.grant().overrun - grant_before.overrun, scene.permit.money.overrun - permit_before.overrun}));
   draft.payload.set_slot_overrun(std::max<int64_t>(0, scene.grant().slot_overrun - grant_before.slot_overrun));
   Supersede(draft, attempt);
   SetState(draft, attempt);

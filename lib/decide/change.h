@@ -57,7 +57,8 @@ void UnmarkDone(Scene& scene);
 
 // A receipt about the permit; counters must stand as after the decision.
 Draft& WriteReceipt(World& world, Permit& permit, v1::ReceiptKind kind, const Principal* speaker);
-// A receipt about a call, and an attempt of it if there is one. `before`: counters before the decision, for the overrun.
+// A receipt about a call, and an attempt of it if there is one. `before`: counters before the decision, for the
+// overrun.
 Draft& WriteCallReceipt(Scene& scene, v1::ReceiptKind kind, const Attempt* attempt, v1::EffectKnown effect,
                         std::string_view code = "");
 // The receipt supersedes the one that brought the attempt's present state.

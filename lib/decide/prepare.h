@@ -12,8 +12,8 @@
 namespace tally::decide {
 
 // The part of Authorize that needs only the request and the permit's terms, so it runs before, and outside, the
-// transaction: canonical arguments, the fingerprint's parts, grant, constraints, cost and intents. Hashes are HMAC-SHA-256
-// under the tenant's secret, each over a domain word, since a bare hash of small arguments can be guessed.
+// transaction: canonical arguments, the fingerprint's parts, grant, constraints, cost and intents. Hashes are
+// HMAC-SHA-256 under the tenant's secret, each over a domain word, since a bare hash of small arguments can be guessed.
 //
 // Fills in everything of AuthorizeRequest except principal, attempt_id, new_call_id, lease and the commitment.
 struct PreparedCall {

@@ -23,7 +23,7 @@ struct Principal {
 // What lib/decide/prepare.h finds out before the transaction: it needs only the request and the permit's terms.
 struct Prepared {
   enum class Check { kPass, kViolated, kUnenforceable };
-  int32_t grant_index = 0;  // from 1; 0: no grant for the tool
+  int32_t grant_index = 0;     // from 1; 0: no grant for the tool
   Check check = Check::kPass;  // schema and cost
   std::string detail;          // which constraint, without argument values
   Money amount = 0;            // the hold to take
@@ -55,6 +55,9 @@ struct CallName {
   // Or: permit and key.
   Id permit_id{};
   std::string key;
+
+  static CallName OfCall(const Id& call_id) { return {call_id, {}, {}}; }
+  static CallName OfKey(const Id& permit_id, std::string key) { return {std::nullopt, permit_id, std::move(key)}; }
 };
 
 enum class Outcome { kNotSent, kUncertain, kSucceeded, kToolError };
@@ -109,7 +112,7 @@ struct CorrectRequest {
   Principal principal;
   Id call_id{};
   Id attempt_id{};
-  std::string supersedes;  // receipt id of the end it corrects
+  std::string supersedes;                // receipt id of the end it corrects
   Finding finding = Finding::kHappened;  // never kCannotTell
   Evidence evidence;
 };
@@ -148,13 +151,14 @@ struct Answer {
   v1::CallState state = v1::CALL_STATE_UNSPECIFIED;          // of the call
   v1::CallState attempt_state = v1::CALL_STATE_UNSPECIFIED;  // of the attempt named
   Time send_within = 0;
-  Time lease = 0;       // as granted
+  Time lease = 0;  // as granted
   Time lease_end = 0;
   std::optional<Id> repeat_of;   // the call this one repeats
   std::optional<Id> result_of;   // whose stored result belongs to the answer
   std::string opaque_reference;  // INTENT_PENDING, ALREADY_DONE: names the other call without revealing it
   bool wrote = false;            // something has to be stored for this answer
-  // The stored facts of the request are to be kept with the call: arguments at a grant, result, partial answer, evidence.
+  // The stored facts of the request are to be kept with the call: arguments at a grant, result, partial answer,
+  // evidence.
   bool keep_arguments = false;
   bool keep_result = false;
   bool keep_partial = false;

@@ -23,12 +23,14 @@ constexpr VerdictInfo kTable[] = {
     {kAttemptUsed, v1::DENIED, v1::KIND_INVALID, "ATTEMPT_USED", v1::RETRY_NEVER, false,
      "This attempt_id has been used. Nothing was granted. Make a new attempt_id for a new attempt."},
     {kKeyReused, v1::DENIED, v1::KIND_INVALID, "KEY_REUSED", v1::RETRY_NEVER, false,
-     "This idempotency key stands for another call. Nothing was done. Use the key only for what it was first used for."},
+     "This idempotency key stands for another call. Nothing was done. Use the key only for what it was first used "
+     "for."},
 
     {kSendWindowOver, v1::PENDING, v1::KIND_DELIVERY_UNCERTAIN, "SEND_WINDOW_OVER", v1::RETRY_WAIT, false,
      "The time to send this attempt is over. Do not send; commit NOT_SENT if not one byte was written."},
     {kPendingRevoked, v1::PENDING, v1::KIND_DELIVERY_UNCERTAIN, "PERMIT_REVOKED", v1::RETRY_WAIT, false,
-     "The permit was revoked after this attempt was granted. Do not send; commit NOT_SENT if not one byte was written."},
+     "The permit was revoked after this attempt was granted. Do not send; commit NOT_SENT if not one byte was "
+     "written."},
     {kPendingClosed, v1::PENDING, v1::KIND_DELIVERY_UNCERTAIN, "PERMIT_CLOSED", v1::RETRY_WAIT, false,
      "The permit was closed after this attempt was granted. Do not send; commit NOT_SENT if not one byte was written."},
     {kPendingExpired, v1::PENDING, v1::KIND_DELIVERY_UNCERTAIN, "PERMIT_EXPIRED", v1::RETRY_WAIT, false,
@@ -60,7 +62,8 @@ constexpr VerdictInfo kTable[] = {
     {kAmountOverCallLimit, v1::DENIED, v1::KIND_DENIED, "AMOUNT_OVER_CALL_LIMIT", v1::RETRY_NEVER, true,
      "The amount is over the limit for one call. Nothing was done."},
     {kIntentPending, v1::PENDING, v1::KIND_DELIVERY_UNCERTAIN, "INTENT_PENDING", v1::RETRY_WAIT, false,
-     "The same act is under way, or its outcome is not known, under another key. Do not send; wait for its resolution."},
+     "The same act is under way, or its outcome is not known, under another key. Do not send; wait for its "
+     "resolution."},
     {kAlreadyDone, v1::REPLAY, v1::KIND_ALREADY_DONE, "ALREADY_DONE", v1::RETRY_NEVER, false,
      "The same act was already done under another key. Nothing new was done; go on."},
     {kOpenCalls, v1::DENIED, v1::KIND_DENIED, "OPEN_CALLS", v1::RETRY_NEVER, false,

@@ -11,6 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
+#include "lib/json/pointer.h"
+#include "lib/json/projection.h"
 #include "tally/v1/common.pb.h"
 #include "tally/v1/receipt.pb.h"
 
@@ -44,7 +46,7 @@ struct CostRule {
   enum class From { kNone, kFixed, kPointer, kCaller };
   From from = From::kNone;
   Money fixed = 0;
-  std::string pointer;
+  std::optional<json::Pointer> pointer;
 };
 
 struct GrantTerms {
@@ -57,11 +59,10 @@ struct GrantTerms {
   std::shared_ptr<const schema::Schema> arguments;  // null: any arguments
   v1::Effect effect = v1::WRITE;
   v1::IntentScope scope = v1::INTENT_SCOPE_SUBJECT;
-  std::vector<std::string> intent_ignore;
-  std::vector<std::string> intent_fields;  // not empty: only these
+  std::optional<json::Projection> intent_part;  // intent_ignore or intent_fields; nullopt: all of the arguments
   Time repeat_window = 600 * kSecond;
-  bool charge_tool_errors = true;     // on_tool_error = "keep"
-  bool settle_reported = false;       // settle = "reported"
+  bool charge_tool_errors = true;  // on_tool_error = "keep"
+  bool settle_reported = false;    // settle = "reported"
   Time lease = 120 * kSecond;
   Time send_within = 10 * kSecond;
   int32_t max_attempts = 5;
@@ -111,8 +112,8 @@ struct Permit {
   int64_t tool_error = 0;
   int64_t released = 0;
   int64_t not_happened = 0;
-  int64_t sequence = 0;    // of the chain's last receipt
-  std::string head;        // its id, as loaded
+  int64_t sequence = 0;  // of the chain's last receipt
+  std::string head;      // its id, as loaded
   Counters money;
   std::vector<Counters> grants;         // one for each of terms->grants
   std::vector<int64_t> grant_versions;  // as loaded
@@ -171,13 +172,13 @@ struct Call {
   int64_t bound_seq = 0;       // CALL_REPEATED
   std::string refusal;         // code of the last refusal; empty: none
   int64_t refusal_seq = 0;
-  Hash intent{};                      // zero for READ
+  Hash intent{};  // zero for READ
   std::optional<Hash> explicit_intent;
   bool ever_uncertain = false;
-  int32_t contradicted = 0;  // number of the attempt whose late success stands; 0: none
+  int32_t contradicted = 0;    // number of the attempt whose late success stands; 0: none
   int32_t result_attempt = 0;  // whose answer is stored as the call's result; 0: none
-  int64_t last_seq = 0;  // the call's latest receipt; receipts link backwards from it
-  std::string attention;  // why a person is called; empty: not
+  int64_t last_seq = 0;        // the call's latest receipt; receipts link backwards from it
+  std::string attention;       // why a person is called; empty: not
   // The claim of a reconciler.
   std::optional<Id> claim_id;
   Time claim_until = 0;
@@ -229,8 +230,8 @@ struct Draft {
   Id permit_id{};
   int64_t sequence = 0;
   v1::ReceiptPayload payload;
-  int64_t supersedes_seq = 0;         // 0: none
-  std::string supersedes_receipt;     // its id, if it was known before this batch
+  int64_t supersedes_seq = 0;      // 0: none
+  std::string supersedes_receipt;  // its id, if it was known before this batch
   std::optional<Id> call_id;
   int64_t call_previous_seq = 0;  // the call's receipt before this one
 };
@@ -248,7 +249,7 @@ struct World {
   absl::node_hash_map<Id, Permit> permits;
   absl::node_hash_map<Id, Call> calls;
   absl::flat_hash_map<std::pair<Id, std::string>, Id> keys;  // (permit, key) → call
-  absl::node_hash_map<Hash, Intent> intents;  // absent: nobody has or did it (or it need not be known)
+  absl::node_hash_map<Hash, Intent> intents;                 // absent: nobody has or did it (or it need not be known)
   // Attempt ids known to be used. An id that is not here is decided as unseen; the store's unique constraint, or the
   // ledger's look-up where nothing is inserted, catches the rest and the batch is decided again.
   absl::flat_hash_map<Id, AttemptUse> attempts;

@@ -4,10 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <pqxx/pqxx>
 #include <string>
 #include <string_view>
-
-#include <pqxx/pqxx>
 
 // One-dimensional PostgreSQL arrays in binary wire format (src/backend/utils/adt/arrayfuncs.c, array_send): a column of
 // a batch, bound to `$n::bigint[]` and unnested there. A third cheaper than text, and nothing to quote.
@@ -16,11 +15,11 @@ namespace tally::ledger {
 class BinaryArray {
  public:
   explicit BinaryArray(uint32_t element_oid) {
-    Put32(1);            // dimensions
-    Put32(1);            // may hold nulls
+    Put32(1);  // dimensions
+    Put32(1);  // may hold nulls
     Put32(element_oid);
-    Put32(0);            // length, patched by Param()
-    Put32(1);            // lower bound
+    Put32(0);  // length, patched by Param()
+    Put32(1);  // lower bound
   }
 
   void AddNull() {

@@ -16,21 +16,22 @@
 #include "server/ledger/transaction.h"
 #include "tally/v1/receipt.pb.h"
 
-// The hot path: everything that is decided goes load → decide → sign → store in one SERIALIZABLE transaction over a batch.
+// The hot path: everything that is decided goes load → decide → sign → store in one SERIALIZABLE transaction over a
+// batch.
 namespace tally::ledger {
 
 struct RevokeRequest : decide::PermitRequest {};
 struct CloseRequest : decide::PermitRequest {};
 
-using Request = std::variant<decide::AuthorizeRequest, decide::CommitRequest, decide::ExtendRequest,
-                             decide::ResolveRequest, decide::CorrectRequest, decide::ClaimRequest,
-                             decide::SweepRequest, RevokeRequest, CloseRequest>;
+using Request =
+    std::variant<decide::AuthorizeRequest, decide::CommitRequest, decide::ExtendRequest, decide::ResolveRequest,
+                 decide::CorrectRequest, decide::ClaimRequest, decide::SweepRequest, RevokeRequest, CloseRequest>;
 
 // What is kept beside the decision if the decision says so. Never logged.
 struct Bodies {
-  std::string arguments;       // canonical JSON
+  std::string arguments;  // canonical JSON
   decide::Hash arguments_salt{};
-  std::string result;          // empty and has_result: too large to be kept
+  std::string result;  // empty and has_result: too large to be kept
   decide::Hash result_salt{};
   std::string partial_answer;
   // Evidence of Resolve and Correct.
@@ -54,7 +55,10 @@ class CallJob final : public lane::Job {
   using Done = absl::AnyInvocable<void(lane::Fate, Reply&)>;
 
   CallJob(int16_t shard, lane::Priority priority, Clock::time_point deadline, Request request, Bodies bodies, Done done)
-      : Job(shard, priority, deadline), request(std::move(request)), bodies(std::move(bodies)), done_(std::move(done)) {}
+      : Job(shard, priority, deadline),
+        request(std::move(request)),
+        bodies(std::move(bodies)),
+        done_(std::move(done)) {}
 
   void Finish(lane::Fate fate) override { done_(fate, reply); }
 
@@ -81,7 +85,8 @@ class CallStore final : public lane::Store {
   TermsCache& terms_;
 };
 
-// Ids of calls whose lease is over and which are still AUTHORIZED, oldest first; a READ COMMITTED look that decides nothing.
+// Ids of calls whose lease is over and which are still AUTHORIZED, oldest first; a READ COMMITTED look that decides
+// nothing.
 TxResult FindLapsed(Connection& connection, int limit, std::vector<decide::Id>* calls);
 
 // The shard of a tenant and subject, and of an id that carries one (permit and call ids do).

@@ -13,8 +13,8 @@
 
 namespace tally::ledger {
 
-// Permit terms, which never change, by permit id and by the SHA-256 of the permit token. Bounded; the least recently used
-// goes first. Thread-safe. What it does not hold is to be read from `permits` and put here.
+// Permit terms, which never change, by permit id and by the SHA-256 of the permit token. Bounded; the least recently
+// used goes first. Thread-safe. What it does not hold is to be read from `permits` and put here.
 class TermsCache {
  public:
   explicit TermsCache(size_t permits_max);

@@ -10,9 +10,9 @@
 namespace tally::ledger {
 namespace {
 
-// The planner has no statistics for tables that were empty a moment ago; sequential scans and hash joins would lock whole
-// relations against other lanes, and compiling a statement costs more than running it. lock_timeout is a net under
-// deadlocks: what waits longer is tried again.
+// The planner has no statistics for tables that were empty a moment ago; sequential scans and hash joins would lock
+// whole relations against other lanes, and compiling a statement costs more than running it. lock_timeout is a net
+// under deadlocks: what waits longer is tried again.
 constexpr char kSession[] =
     "SET search_path = public;"
     "SET client_min_messages = warning;"
@@ -78,9 +78,9 @@ void Connection::Drop() {
   }
 }
 
-// The reply to COMMIT was lost. The transaction's own id tells what became of it: a committed or aborted id stays so, and
-// `in progress` means that the server has not yet noticed, or is still committing. A crash of this process here loses
-// only the answer: the caller asks again with the same key and attempt_id and finds the record, or none.
+// The reply to COMMIT was lost. The transaction's own id tells what became of it: a committed or aborted id stays so,
+// and `in progress` means that the server has not yet noticed, or is still committing. A crash of this process here
+// loses only the answer: the caller asks again with the same key and attempt_id and finds the record, or none.
 TxResult Connection::SettleDoubt(const std::string& xid) {
   const auto give_up = std::chrono::steady_clock::now() + kDoubtPatience;
   auto pause = std::chrono::milliseconds(5);
@@ -115,8 +115,7 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
     Tx tx(connection, &work);
     TxResult result;
     try {
-      const pqxx::result began =
-          work.exec(isolation == Isolation::kSerializable ? kBeginSerializable : kBeginReadOnly);
+      const pqxx::result began = work.exec(isolation == Isolation::kSerializable ? kBeginSerializable : kBeginReadOnly);
       tx.now_us_ = began[0][0].as<int64_t>();
       xid = began[0][1].c_str();
       body(tx);

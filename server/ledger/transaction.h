@@ -4,17 +4,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <pqxx/pqxx>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include <pqxx/pqxx>
-
 #include "absl/functional/function_ref.h"
 
 // The one way to the database. Every statement of the product runs inside InTransaction, which owns begin, commit, the
-// classification of errors, and the question whether a COMMIT took effect whose reply was lost. pqxx is used for the wire
-// only: its own transactions retry, start lazily, and can report a commit that the server rolled back.
+// classification of errors, and the question whether a COMMIT took effect whose reply was lost. pqxx is used for the
+// wire only: its own transactions retry, start lazily, and can report a commit that the server rolled back.
 namespace tally::ledger {
 
 // SQL text stands directly above the function that uses it; `name` is that of the prepared statement.
@@ -55,8 +54,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Takes session advisory locks outside any transaction, in the order given, and frees them when destroyed (or with the
-  // session). Used so that replicas wait for each other instead of racing.
+  // Takes session advisory locks outside any transaction, in the order given, and frees them when destroyed (or with
+  // the session). Used so that replicas wait for each other instead of racing.
   class AdvisoryLocks {
    public:
     AdvisoryLocks(Connection& connection, int32_t space, const std::set<int16_t>& keys);
@@ -116,7 +115,7 @@ class Tx {
 TxResult InTransaction(Connection& connection, Isolation isolation, absl::FunctionRef<void(Tx&)> body);
 
 // Reads what pqxx hands out as text.
-std::string Bytea(const pqxx::field& field);                    // empty for null
+std::string Bytea(const pqxx::field& field);  // empty for null
 std::optional<int64_t> OptionalInt(const pqxx::field& field);
 
 // `bytes` as a parameter in binary form.
