@@ -54,10 +54,10 @@ class CallJob final : public lane::Job {
   // `done` is called exactly once, from a lane's thread; with kDone the reply is complete.
   using Done = absl::AnyInvocable<void(lane::Fate, Reply&)>;
 
-  CallJob(int16_t shard, lane::Priority priority, Clock::time_point deadline, Request request, Bodies bodies, Done done)
+  CallJob(int16_t shard, lane::Priority priority, Clock::time_point deadline, Request what, Bodies kept, Done done)
       : Job(shard, priority, deadline),
-        request(std::move(request)),
-        bodies(std::move(bodies)),
+        request(std::move(what)),
+        bodies(std::move(kept)),
         done_(std::move(done)) {}
 
   void Finish(lane::Fate fate) override { done_(fate, reply); }

@@ -100,6 +100,9 @@ class Tx {
     return result;
   }
 
+  // Several statements without parameters; for migrations.
+  void Script(const std::string& sql) { work_->exec(sql); }
+
  private:
   friend TxResult InTransaction(Connection&, Isolation, absl::FunctionRef<void(Tx&)>);
   Tx(Connection& connection, pqxx::nontransaction* work) : connection_(connection), work_(work) {}
