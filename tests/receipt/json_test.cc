@@ -21,7 +21,7 @@ TEST(Json, ShowsEveryFieldUnderItsNameInAReadableForm) {
   EXPECT_EQ(json["time"], "2026-01-01T00:00:00.000001Z");
   EXPECT_EQ(json["lease_end"], "2026-01-01T00:02:00.000001Z");
   EXPECT_EQ(json["effect"], "WRITE");
-  EXPECT_EQ(json["effect_known"], "unknown");
+  EXPECT_EQ(json["effect_known"], "none");
   EXPECT_EQ(json["state"], "AUTHORIZED");
   EXPECT_EQ(json["disposition"], "DISPATCH");
   EXPECT_EQ(json["principal_role"], "GATEWAY");

@@ -59,7 +59,7 @@ inline v1::ReceiptPayload Allowed() {
   out.mutable_permit_budget()->set_held(1000);
   out.mutable_permit_budget()->mutable_limit()->set_unlimited(true);
   out.set_disposition(v1::DISPATCH);
-  out.set_effect_known(v1::UNKNOWN);
+  out.set_effect_known(v1::NONE);
   out.set_state(v1::AUTHORIZED);
   out.set_attempt_state(v1::AUTHORIZED);
   out.set_principal_id("019b76da-a800-7000-8000-0000000000ff");
