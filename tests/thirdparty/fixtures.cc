@@ -1,0 +1,71 @@
+// Writes receipts and keys as `tally receipt export` does, for programs that are not ours to verify.
+// usage: thirdparty_fixtures FOLDER   (made, or emptied of an earlier run's files by overwriting)
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "lib/keys/key_file.h"
+#include "lib/keys/published.h"
+#include "lib/receipt/dsse.h"
+#include "lib/receipt/jws.h"
+#include "tests/receipt/story.h"
+
+namespace {
+
+using namespace tally;
+
+void Write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+void WriteAll(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  // Terms that make a payload longer than any buffer of a line-reading tool.
+  receipt::Story story;
+  story.Mint([](v1::ReceiptPayload& p) {
+    p.mutable_permit_terms()->mutable_grants(0)->set_arguments_schema("{\"description\":\"" + std::string(200000, 'x') +
+                                                                      "\"}");
+  });
+  story.Allow("a").Succeed("a").Allow("b").Park("b").Resolve("b", true);
+
+  std::string ids;
+  for (const v1::Receipt& each : story.receipts()) {
+    const std::string id = keys::HexEncode(each.receipt_id());
+    ids += id + "\n";
+    Write(folder / (id + ".dsse.json"), receipt::ToDsseJson(each));
+    const auto jws = receipt::ToJws(each, receipt::samples::Key());
+    if (!jws.ok()) throw std::runtime_error(std::string(jws.status().message()));
+    Write(folder / (id + ".jws"), *jws + "\n");
+  }
+  Write(folder / "ids", ids);
+  // Two keys, and the one that signed is not the first.
+  const std::vector<keys::PublicKey> both = {receipt::samples::OtherKey().public_key(),
+                                             receipt::samples::Key().public_key()};
+  std::vector<keys::KnownKey> known;
+  std::string pem;
+  for (const keys::PublicKey& key : both) {
+    known.push_back({.name = key.name(), .bytes = key.bytes()});
+    pem += keys::ToPem(key);
+  }
+  Write(folder / "keys.pem", pem);
+  Write(folder / "keys.json", keys::ToKeysJson(known));
+  Write(folder / "keys.jwks", keys::ToJwks(both));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: thirdparty_fixtures FOLDER\n";
+    return 2;
+  }
+  try {
+    WriteAll(argv[1]);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}
