@@ -45,7 +45,6 @@ std::optional<Money> Sum(Money a, Money b);
 
 // ---- Intents ----
 
-std::vector<Hash> ClaimsOf(const Call& call);
 void ClaimIntents(Scene& scene, const Attempt& attempt);
 void TouchLease(Scene& scene, const Attempt& attempt);  // after the lease's end moved, or the attempt was parked
 void FreeIntents(Scene& scene);

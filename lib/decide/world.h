@@ -194,6 +194,10 @@ struct Call {
   bool open() const { return !attempts.empty() && attempts.back().open(); }
 };
 
+// The rows of `intents` that an open attempt of this call holds: its intent and explicit intent, or, for a READ, the
+// call's own id.
+std::vector<Hash> ClaimsOf(const Call& call);
+
 // Who has an intent open, and which call did it last. A READ, which has no intent, stands under its call's own id while
 // it is open, so that its lease is found; that row goes when the attempt ends.
 struct Intent {

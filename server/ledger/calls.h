@@ -1,6 +1,7 @@
 #ifndef TALLY_SERVER_LEDGER_CALLS_H_
 #define TALLY_SERVER_LEDGER_CALLS_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,10 +56,7 @@ class CallJob final : public lane::Job {
   using Done = absl::AnyInvocable<void(lane::Fate, Reply&)>;
 
   CallJob(int16_t shard, lane::Priority priority, Clock::time_point deadline, Request what, Bodies kept, Done done)
-      : Job(shard, priority, deadline),
-        request(std::move(what)),
-        bodies(std::move(kept)),
-        done_(std::move(done)) {}
+      : Job(shard, priority, deadline), request(std::move(what)), bodies(std::move(kept)), done_(std::move(done)) {}
 
   void Finish(lane::Fate fate) override { done_(fate, reply); }
 
@@ -73,17 +71,23 @@ class CallJob final : public lane::Job {
 // Every job given to it must be a CallJob.
 class CallStore final : public lane::Store {
  public:
-  CallStore(std::string conninfo, const keys::Signer& signer, TermsCache& terms);
+  // Told why a batch could not be stored; for the log only, since it may carry values.
+  using OnFailure = std::function<void(const TxResult&)>;
+
+  CallStore(std::string conninfo, const keys::Signer& signer, TermsCache& terms, OnFailure on_failure = nullptr);
   ~CallStore() override;
 
   lane::BatchEnd Run(std::span<lane::Job* const> batch, bool under_lock) override;
 
  private:
-  struct Batch;
   Connection connection_;
   const keys::Signer& signer_;
   TermsCache& terms_;
+  OnFailure on_failure_;
 };
+
+// A receipt as stored, byte for byte.
+v1::Receipt ReceiptOf(std::string receipt_id, std::string payload, std::string signature);
 
 // Ids of calls whose lease is over and which are still AUTHORIZED, oldest first; a READ COMMITTED look that decides
 // nothing.

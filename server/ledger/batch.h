@@ -1,0 +1,91 @@
+#ifndef TALLY_SERVER_LEDGER_BATCH_H_
+#define TALLY_SERVER_LEDGER_BATCH_H_
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/decide/world.h"
+#include "lib/receipt/chain.h"
+#include "server/ledger/calls.h"
+
+// Inside server/ledger only: one attempt at carrying out a batch, from loading to storing.
+namespace tally::ledger {
+
+// What a job changes besides the decision core's facts, by call.
+struct CallBodies {
+  const Bodies* arguments = nullptr;
+  const Bodies* result = nullptr;
+  int64_t result_size = 0;
+  const Bodies* partial = nullptr;
+  std::optional<decide::Id> resolution;  // evidence of the last attempt's verdict
+};
+
+struct EvidenceRow {
+  decide::Id evidence_id{};
+  decide::Id call_id{};
+  decide::Id attempt_id{};
+  std::string principal_id;
+  std::string source;
+  const Bodies* bodies = nullptr;  // null: a bare note
+  bool body_is_result = false;     // an answer that came after a verdict
+  int64_t receipt_seq = 0;
+};
+
+// A row of `intents` that this transaction inserted for a request that may be granted.
+struct ClaimRow {
+  decide::Id call_id{};
+  decide::Id permit_id{};
+  decide::Time lease_end = 0;
+};
+
+struct Batch {
+  std::span<lane::Job* const> jobs;
+  decide::World world;
+  bool know_attempt_ids = false;  // look attempt ids up instead of trusting the insert to find the used ones
+  absl::flat_hash_map<decide::Hash, int16_t> intent_shards;  // of every intent that may be stored
+  absl::flat_hash_map<decide::Hash, ClaimRow> claimed;
+  std::vector<v1::Receipt> receipts;  // one for each of world.drafts
+  absl::flat_hash_map<std::pair<decide::Id, int64_t>, size_t> receipt_of;  // (permit, sequence) → index
+  absl::flat_hash_map<decide::Id, CallBodies> bodies;
+  std::vector<EvidenceRow> evidence;
+};
+
+inline CallJob& JobOf(lane::Job* job) { return static_cast<CallJob&>(*job); }
+
+// ---- load.cc ----
+
+// Loads what the batch's decisions need (see lib/decide/decide.h), in the order principals, calls, permits, intents. New
+// intents are claimed by insert before anything is read of them.
+void Load(Tx& tx, Batch& batch, TermsCache& terms);
+
+// Looks up attempt ids that the world does not know. True if any was found.
+bool LoadAttemptIds(Tx& tx, Batch& batch, const std::set<decide::Id>& attempt_ids);
+
+// The principal that a request names; null for a sweep.
+decide::Principal* PrincipalOf(Request& request);
+
+// ---- store.cc ----
+
+// Writes everything the decisions changed, comparing versions and counting rows; throws LostRace where they differ.
+void Store(Tx& tx, Batch& batch);
+
+// The receipts and results that answers refer to and that were not written by this batch.
+void FillReplies(Tx& tx, Batch& batch);
+
+// ---- rows.cc ----
+
+inline std::string_view View(const decide::Id& id) { return {reinterpret_cast<const char*>(id.data()), id.size()}; }
+inline std::string_view View(const decide::Hash& hash) {
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+decide::Id IdOf(const pqxx::field& uuid);                        // zero for null
+std::optional<decide::Id> OptionalId(const pqxx::field& uuid);
+decide::Hash HashOf(const pqxx::field& bytea);                   // zero for null
+std::optional<decide::Hash> OptionalHash(const pqxx::field& bytea);
+std::optional<decide::Hash> NonZero(const decide::Hash& hash);
+
+}  // namespace tally::ledger
+
+#endif  // TALLY_SERVER_LEDGER_BATCH_H_
