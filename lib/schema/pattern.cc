@@ -361,8 +361,8 @@ bool Pattern::Matches(std::string_view text) const {
 }
 
 int64_t Pattern::Steps(std::string_view text) const {
-  // A walk without an automaton takes text * program; measured at some 16 of these a step's time.
-  return 1 + static_cast<int64_t>(text.size()) * program_size_ / 16;
+  // The walk without an automaton takes text * program at most, some 8 ns each; the common one takes the text alone.
+  return 1 + static_cast<int64_t>(text.size()) * program_size_ / 64;
 }
 
 }  // namespace tally::schema
