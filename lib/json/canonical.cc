@@ -86,14 +86,15 @@ void Write(const Value& value, const AppendNumber& append_number, std::string* o
 
 void AppendCanonicalString(std::string_view string, std::string* out) {
   out->push_back('"');
-  size_t from = 0;
-  for (size_t i = 0; i < string.size(); ++i) {
-    if (!NeedsEscape(string[i])) continue;
-    out->append(string.substr(from, i - from));
-    AppendEscape(string[i], out);
-    from = i + 1;
+  const char* from = string.data();
+  const char* const end = from + string.size();
+  for (const char* at = from; at != end; ++at) {
+    if (!NeedsEscape(*at)) continue;
+    out->append(from, at);
+    AppendEscape(*at, out);
+    from = at + 1;
   }
-  out->append(string.substr(from)).push_back('"');
+  out->append(from, end).push_back('"');
 }
 
 void AppendCanonical(const Value& value, std::string* out) {
@@ -103,6 +104,7 @@ void AppendCanonical(const Value& value, std::string* out) {
 
 std::string Canonical(const Value& value) {
   std::string bytes;
+  bytes.reserve(256);  // most arguments fit
   AppendCanonical(value, &bytes);
   return bytes;
 }

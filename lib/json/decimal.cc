@@ -6,8 +6,9 @@
 namespace tally::json {
 namespace {
 
-// Written exponents saturate here; kExponentMax and the digits of any text in memory cannot make up the difference.
-constexpr int64_t kExponentSaturated = 1'000'000'000'000'000'000;
+// Written exponents saturate here: ten times as much still fits an int64, and no text in memory has digits enough to
+// bring such a number back below kExponentMax.
+constexpr int64_t kExponentSaturated = 100'000'000'000'000'000;
 // ECMA-262: from 10^21 on, and below 10^-6, numbers are written with an exponent.
 constexpr int64_t kPlainPointMax = 21;
 constexpr int64_t kPlainPointMin = -5;

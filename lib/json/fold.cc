@@ -22,6 +22,10 @@ struct FoldMany {
 
 #include "lib/json/fold_table.inc"
 
+constexpr std::string_view kDotAbove = "\xCC\x87";  // U+0307
+
+constexpr char32_t FoldAscii(char32_t c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; }
+
 // A name's folded code points, one at a time.
 class Folded {
  public:
@@ -35,7 +39,7 @@ class Folded {
     }
     if (rest_.empty()) return false;
     const char32_t c = TakeCodePoint(&rest_);
-    *code_point = c < 0x80 ? Ascii(c) : Lookup(c);
+    *code_point = c < 0x80 ? FoldAscii(c) : Lookup(c);
     if (*code_point == 'i') SkipDot();
     return true;
   }
@@ -43,10 +47,8 @@ class Folded {
  private:
   // U+0130 folds to i with a combining dot for some, to i for others: so the dot over an i never counts.
   void SkipDot() {
-    if (rest_.starts_with("\xCC\x87")) rest_.remove_prefix(2);
+    while (rest_.starts_with(kDotAbove)) rest_.remove_prefix(kDotAbove.size());
   }
-
-  static char32_t Ascii(char32_t c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; }
 
   char32_t Lookup(char32_t c) {
     const auto many =
@@ -93,8 +95,20 @@ std::strong_ordering FoldCompare(std::string_view a, std::string_view b) {
 
 uint64_t FoldHash(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a code point a round
-  Folded points(name);
-  for (char32_t c; points.Next(&c);) hash = (hash ^ c) * 0x100000001b3;
+  const auto add = [&hash](char32_t c) { hash = (hash ^ c) * 0x100000001b3; };
+  uint64_t before_last = hash;
+  size_t ascii = 0;
+  for (; ascii < name.size() && static_cast<unsigned char>(name[ascii]) < 0x80; ++ascii) {
+    before_last = hash;
+    add(FoldAscii(static_cast<unsigned char>(name[ascii])));
+  }
+  // The last one goes with the rest: it may be an i, whose dots do not count.
+  if (ascii > 0 && ascii < name.size()) {
+    --ascii;
+    hash = before_last;
+  }
+  Folded points(name.substr(ascii));
+  for (char32_t c; points.Next(&c);) add(c);
   return hash;
 }
 

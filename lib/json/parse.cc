@@ -19,6 +19,9 @@ constexpr size_t kPlainDigitsMax = 21;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// What stands for itself in a string and needs no closer look.
+bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
 int HexDigit(char c) {
   if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -163,6 +166,7 @@ class Parser {
     const size_t names_before = names_.size();
     bool more = !At('}');
     if (!more) ++at_;
+    if (more) members.reserve(4);
     while (more) {
       Member& member = members.emplace_back();
       const size_t offset = at_;
@@ -223,9 +227,10 @@ class Parser {
   bool ParseString(std::string* out) {
     ++at_;
     for (;;) {
-      const size_t from = at_;
-      while (!AtEnd() && text_[at_] >= 0x20 && text_[at_] < 0x7F && text_[at_] != '"' && text_[at_] != '\\') ++at_;
-      out->append(text_, from, at_ - from);
+      size_t end = at_;
+      while (end < text_.size() && IsPlain(text_[end])) ++end;
+      out->append(text_.data() + at_, end - at_);
+      at_ = end;
       if (AtEnd()) return Fail(at_, "the text ends inside a string");
       const unsigned char c = static_cast<unsigned char>(text_[at_]);
       if (c == '"') {

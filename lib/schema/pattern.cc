@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "absl/status/status.h"
 #include "lib/json/utf8.h"
@@ -113,6 +114,10 @@ class Translator {
         Fail("has a group without a proper name");
         return;
       }
+      if (!names_.insert(name).second) {
+        Fail("has two groups of one name");
+        return;
+      }
       rest_.remove_prefix(end + 1);
       out_.append("(?:");
     } else if (!Take("?:") && rest_.starts_with("?")) {
@@ -144,8 +149,8 @@ class Translator {
   void Escape() {
     if (Take("b")) {
       out_.append("\\b");
-    } else if (Take("B")) {
-      out_.append("\\B");
+    } else if (rest_.starts_with("B")) {
+      Fail("has \\B, which RE2 would also find inside a character");
     } else if (!rest_.empty() && rest_[0] >= '1' && rest_[0] <= '9') {
       Fail("refers back to a group, which cannot be run in linear time");
     } else if (rest_.starts_with("k<")) {
@@ -330,6 +335,7 @@ class Translator {
   }
 
   std::string_view rest_;
+  std::set<std::string_view> names_;
   std::string out_;
   absl::Status error_;
 };

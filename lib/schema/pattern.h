@@ -19,7 +19,7 @@ inline constexpr size_t kPatternBytesMax = 4096;
 
 // The same expression in RE2's syntax. What ECMA-262 and RE2 read differently is written out (\s, ., \uXXXX, \cX,
 // classes), so that RE2 reads what ECMA-262 means. InvalidArgument, saying what, for what RE2 cannot do (look-ahead,
-// look-behind, back-references) and for what ECMA-262 does not have (\Z, \a, \pL, inline flags).
+// look-behind, back-references, \B) and for what ECMA-262 does not have (\Z, \a, \pL, inline flags).
 absl::StatusOr<std::string> ToRe2Syntax(std::string_view pattern);
 
 // Immutable; safe to use from many threads.

@@ -50,6 +50,14 @@ TEST(FoldTest, OtherNamesStayApart) {
   }
 }
 
+TEST(FoldTest, HashesAgreeWherePlainLettersMeetOthers) {
+  for (const char* name : {"xI\u0307y", "i\u0307", "I\u0307\u0307", "a\u0307", "ab\u00C9I\u0307\u0130", "\u0307i"}) {
+    EXPECT_EQ(FoldHash(name), FoldHash(Fold(name))) << name;
+    EXPECT_EQ(FoldCompare(name, Fold(name)), std::strong_ordering::equal) << name;
+  }
+  EXPECT_NE(FoldHash("a\u0307"), FoldHash("a"));
+}
+
 TEST(FoldTest, FoldingTwiceChangesNothingMore) {
   for (const char* name : {"A\u00DF\u212A\u017F\u0130\u0131i\u0307\uFB03\u1F88\U00010400", "plain", ""}) {
     EXPECT_EQ(Fold(Fold(name)), Fold(name));

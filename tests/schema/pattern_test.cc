@@ -52,18 +52,29 @@ TEST(PatternTest, DotIsEverythingButLineTerminators) {
 }
 
 TEST(PatternTest, ShorthandClassesAreThoseOfEcmaScript) {
-  Expect({{R"(^\d$)", "7", "yes"},          {R"(^\d$)", "\u0667", "no"},  // Arabic-Indic seven
-          {R"(^\D$)", "\u0667", "yes"},     {R"(^\w$)", "_", "yes"},
-          {R"(^\w$)", "\u00E9", "no"},      {R"(^\W$)", "\u00E9", "yes"},
-          {R"(^\W$)", "\n", "yes"},         {R"(^\s$)", "\v", "yes"},
-          {R"(^\s$)", "\u00A0", "yes"},     {R"(^\s$)", "\uFEFF", "yes"},
-          {R"(^\s$)", "\u2003", "yes"},     {R"(^\s$)", "\u2029", "yes"},
-          {R"(^\s$)", "\u200B", "no"},      {R"(^\S$)", "\u00A0", "no"},
-          {R"(^\S$)", "\u200B", "yes"},     {R"(^[\s\d]+$)", " 7\u3000", "yes"},
-          {R"(^[^\S]$)", "\u1680", "yes"},  {R"(^[\S]$)", "\u1680", "no"},
-          {R"(^[\s\S]$)", "\n", "yes"},     {R"(^[\w.-]+$)", "a.b-c_d", "yes"},
-          {R"(\bfoo\b)", "a foo b", "yes"}, {R"(\bfoo\b)", "afoo", "no"},
-          {R"(\Bfoo)", "afoo", "yes"}});
+  Expect({{R"(^\d$)", "7", "yes"},
+          {R"(^\d$)", "\u0667", "no"},  // Arabic-Indic seven
+          {R"(^\D$)", "\u0667", "yes"},
+          {R"(^\w$)", "_", "yes"},
+          {R"(^\w$)", "\u00E9", "no"},
+          {R"(^\W$)", "\u00E9", "yes"},
+          {R"(^\W$)", "\n", "yes"},
+          {R"(^\s$)", "\v", "yes"},
+          {R"(^\s$)", "\u00A0", "yes"},
+          {R"(^\s$)", "\uFEFF", "yes"},
+          {R"(^\s$)", "\u2003", "yes"},
+          {R"(^\s$)", "\u2029", "yes"},
+          {R"(^\s$)", "\u200B", "no"},
+          {R"(^\S$)", "\u00A0", "no"},
+          {R"(^\S$)", "\u200B", "yes"},
+          {R"(^[\s\d]+$)", " 7\u3000", "yes"},
+          {R"(^[^\S]$)", "\u1680", "yes"},
+          {R"(^[\S]$)", "\u1680", "no"},
+          {R"(^[\s\S]$)", "\n", "yes"},
+          {R"(^[\w.-]+$)", "a.b-c_d", "yes"},
+          {R"(\bfoo\b)", "a foo b", "yes"},
+          {R"(\bfoo\b)", "afoo", "no"},
+          {R"(\bfoo\b)", "\u00E9foo\u00E9", "yes"}});
 }
 
 TEST(PatternTest, EscapesMeanOneCharacter) {
@@ -130,6 +141,7 @@ TEST(PatternTest, WhatCannotRunInLinearTimeIsRefusedBySayingSo) {
   EXPECT_THAT(Matches("(?<!a)", ""), testing::HasSubstr("looks behind"));
   EXPECT_THAT(Matches(R"((a)\1)", ""), testing::HasSubstr("refers back"));
   EXPECT_THAT(Matches(R"((?<x>a)\k<x>)", ""), testing::HasSubstr("refers back"));
+  EXPECT_THAT(Matches(R"(\Bfoo)", ""), testing::HasSubstr("inside a character"));
   EXPECT_THAT(Matches("a{1001}", ""), testing::HasSubstr("RE2"));
   EXPECT_THAT(Matches("((a{100}){100}){100}", ""), testing::HasSubstr("RE2"));
   EXPECT_THAT(Matches(std::string(kPatternBytesMax + 1, 'a'), ""), testing::HasSubstr("4096"));
@@ -181,6 +193,7 @@ TEST(PatternTest, WhatEcmaScriptDoesNotHaveIsRefused) {
                                    "a{2}{3}"sv,
                                    "a{2,1}"sv,
                                    "(?<>a)"sv,
+                                   "(?<a>b)(?<a>c)"sv,
                                    "(?<1-2>a)"sv,
                                    "(?"sv}) {
     EXPECT_FALSE(Pattern::Compile(pattern).ok()) << pattern;
