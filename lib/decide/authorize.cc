@@ -103,7 +103,8 @@ class Authorizing {
     const Attempt* attempt = FindAttempt(*call_, request_.attempt_id);
     if (attempt != nullptr && !attempt->open()) return KeyIs::kAttemptUsed;
     if (!Differing(*named_, request_).empty()) return KeyIs::kOtherFingerprint;
-    const bool same = attempt != nullptr;
+    // Another principal's attempt is another attempt, whatever its id: only who made it may ask for it again.
+    const bool same = attempt != nullptr && attempt->principal_id == request_.principal.id;
     switch (call_->state()) {
       case v1::AUTHORIZED:
         if (!same) return KeyIs::kAuthorizedOther;
@@ -203,13 +204,14 @@ class Authorizing {
       return Verdict::kIntentPending;
     }
     if (request_.repeat) return Verdict::kDispatch;
-    const Time first_seen = named_ != nullptr ? named_->first_seen : world_.now;
     for (const Hash& hash : hashes) {
       const auto row = world_.intents.find(hash);
       if (row == world_.intents.end() || !row->second.done_call) continue;
       const Intent& intent = row->second;
       if (call_ != nullptr && *intent.done_call == call_->call_id) continue;
-      if (world_.now >= intent.done_until && first_seen >= intent.done_at) continue;
+      // The instants of one batch are equal: a key that was seen in the success's own counts as seen before it.
+      const bool seen_before = named_ != nullptr && named_->first_seen <= intent.done_at;
+      if (world_.now >= intent.done_until && !seen_before) continue;
       if (hash == request_.prepared.intent && intent.done_permit == request_.permit_id) {
         const auto done = world_.calls.find(*intent.done_call);
         if (done != world_.calls.end() && done->second.state() == v1::SUCCEEDED) return Verdict::kReplay;
@@ -339,8 +341,7 @@ class Authorizing {
 
   // The key becomes another name of the call that did it, for good.
   Answer Bind(const Id& done_id) {
-    Record();
-    Call& name = *named_;
+    Call& name = Record();  // for a key that is another name already: of the call that answers for it
     Call& done = world_.calls.at(done_id);
     Scene scene{world_, permit_, name, &request_.principal};
     Draft& draft = WriteCallReceipt(scene, v1::CALL_REPEATED, nullptr, v1::NONE);
@@ -349,6 +350,7 @@ class Authorizing {
     name.bound_to = done_id;
     name.bound_seq = draft.sequence;
     Answer answer = Replay(done);
+    if (named_ != &name) answer.receipts.push_back({name.permit_id, name.bound_seq});
     answer.wrote = true;
     return answer;
   }
@@ -373,8 +375,10 @@ Answer Authorize(World& world, const AuthorizeRequest& request) {
   refused.verdict = Verdict::kNotFound;
   Permit* permit = FindPermit(world, request.permit_id);
   if (permit == nullptr || permit->terms->tenant != request.principal.tenant) return refused;
+  const size_t drafted = world.drafts.size();
   Answer answer = Authorizing(world, request, *permit).Run();
   CloseIfDone(world, *permit);
+  answer.wrote |= world.drafts.size() > drafted;  // a lease that was found over, too
   return answer;
 }
 

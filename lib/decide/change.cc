@@ -107,6 +107,14 @@ Attempt* FindAttempt(Call& call, const Id& attempt_id) {
   return nullptr;
 }
 
+Call* FindHolder(World& world, Call* call, const Id& attempt_id) {
+  while (call != nullptr && FindAttempt(*call, attempt_id) == nullptr) {
+    const auto next = call->bound_to ? world.calls.find(*call->bound_to) : world.calls.end();
+    call = next == world.calls.end() ? nullptr : &next->second;
+  }
+  return call;
+}
+
 AttemptIs Where(const Attempt* attempt) {
   if (attempt == nullptr) return AttemptIs::kUnseen;
   switch (attempt->state) {
@@ -351,6 +359,7 @@ void Park(Scene& scene, Attempt& attempt, std::string_view code) {
     attempt.read_no_answer = true;
     Charge(scene, attempt, scene.terms().charge_tool_errors ? attempt.hold : 0);
     Draft& draft = WriteCallReceipt(scene, v1::CALL_TOOL_ERROR, &attempt, v1::UNKNOWN, "READ_NO_ANSWER");
+    Supersede(draft, attempt);
     SetState(draft, attempt);
     FreeIntents(scene);
     return;
@@ -403,6 +412,9 @@ void StandsAsHappened(Scene& scene, Attempt& attempt, v1::ReceiptKind kind, Mone
   attempt.read_no_answer = false;
   Charge(scene, attempt, charge);
   scene.call.contradicted = attempt.number;
+  // What has happened itself is no other call's name: were it one still, two calls could become each other's.
+  scene.call.bound_to.reset();
+  scene.call.bound_seq = 0;
   Draft& draft = WriteCallReceipt(scene, kind, &attempt, v1::CONTRADICTED);
   draft.payload.set_overrun(std::max<Money>(
       {0, scene.grant().overrun - grant_before.overrun, scene.permit.money.overrun - permit_before.overrun}));

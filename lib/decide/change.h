@@ -26,6 +26,8 @@ Permit* FindPermit(World& world, const Id& permit_id);
 Call* FindCall(World& world, const CallName& name);  // by id, or by permit and key; not following bound_to
 Call* FollowBound(World& world, Call* call);         // the call that answers for this key
 Attempt* FindAttempt(Call& call, const Id& attempt_id);
+// The first of the call and those it is bound to that has the attempt; null: none.
+Call* FindHolder(World& world, Call* call, const Id& attempt_id);
 
 // Where the attempt stands; null: unseen.
 AttemptIs Where(const Attempt* attempt);
@@ -47,7 +49,7 @@ std::optional<Money> Sum(Money a, Money b);
 
 void ClaimIntents(Scene& scene, const Attempt& attempt);
 void TouchLease(Scene& scene, const Attempt& attempt);  // after the lease's end moved, or the attempt was parked
-void FreeIntents(Scene& scene);
+void FreeIntents(Scene& scene);                         // only where they were held till now
 void MarkDone(Scene& scene, const Attempt& attempt);
 void ExtendDone(Scene& scene, const Attempt& attempt);  // a longer window than MarkDone gave
 void UnmarkDone(Scene& scene);

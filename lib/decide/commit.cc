@@ -53,6 +53,7 @@ class Committing {
       case CommitAction::kContradict:
         return Contradict();
       case CommitAction::kReplaceRead:
+        if (scene_.permit.closed) return Original();  // after which only contradictions and corrections may follow
         return request_.outcome == Outcome::kSucceeded ? Succeed(v1::CALL_SUCCEEDED) : ToolError();
       case CommitAction::kConflict:
         return Conflict();
@@ -64,7 +65,10 @@ class Committing {
   }
 
   // What was attached after a verdict is an end of its own kind: the same again gets its receipt.
-  bool AttachedTheSame() const { return attempt_.attached_seq > 0 && attempt_.attached == request_.content; }
+  bool AttachedTheSame() const {
+    const bool an_answer = request_.outcome == Outcome::kSucceeded || request_.outcome == Outcome::kToolError;
+    return an_answer && attempt_.attached_seq > 0 && attempt_.attached == request_.content;
+  }
   Answer AttachedAgain() { return About(Verdict::kRecorded, call_, &attempt_, {attempt_.attached_seq}); }
 
  private:
@@ -135,9 +139,10 @@ class Committing {
   Answer Succeed(v1::ReceiptKind kind) {
     const Counters grant_before = scene_.grant();
     const Counters permit_before = scene_.permit.money;
+    const bool held = attempt_.open();  // not by a READ that had ended already
     End(v1::SUCCEEDED);
     Charge(scene_, attempt_, SettledAmount(scene_, attempt_, request_.amount, scene_.terms().settle_reported));
-    FreeIntents(scene_);
+    if (held) FreeIntents(scene_);
     MarkDone(scene_, attempt_);
     Draft& draft = WriteCallReceipt(scene_, kind, &attempt_, v1::ANSWERED);
     draft.payload.set_overrun(std::max<Money>(
@@ -152,9 +157,10 @@ class Committing {
 
   Answer ToolError() {
     const bool charge = scene_.terms().charge_tool_errors && !request_.no_effect;
+    const bool held = attempt_.open();
     End(v1::TOOL_ERROR);
     Charge(scene_, attempt_, charge ? attempt_.hold : 0);
-    FreeIntents(scene_);
+    if (held) FreeIntents(scene_);
     Draft& draft = WriteCallReceipt(scene_, v1::CALL_TOOL_ERROR, &attempt_, v1::ANSWERED_ERROR);
     SetResult(draft, request_);
     Supersede(draft, attempt_);
@@ -188,8 +194,8 @@ class Committing {
 
   // The answer to an attempt that a verdict has ended already: it is added, and moves nothing.
   Answer Attach(bool call_a_person) {
-    if (scene_.permit.closed) return Original();
     if (attempt_.attached_seq > 0) return Conflict();
+    if (scene_.permit.closed) return Original();
     const bool error = request_.outcome == Outcome::kToolError;
     if (call_a_person) call_.attention = "error_after_happened";
     Note();
@@ -203,7 +209,7 @@ class Committing {
     if (error) {
       scene_.world.notes.push_back({call_.call_id, attempt_.attempt_id, "gateway_answer", draft.sequence});
       answer.keep_evidence = true;
-    } else {
+    } else if (request_.has_result) {
       KeepResult(answer);
     }
     return answer;
@@ -211,6 +217,7 @@ class Committing {
 
   Answer Contradict() {
     attempt_.content = request_.content;
+    attempt_.superseded.clear();
     Note();
     call_.attention = "contradicted";
     Answer answer;
@@ -277,9 +284,11 @@ Answer Commit(World& world, const CommitRequest& request) {
 
   Attempt* attempt = call != nullptr ? FindAttempt(*call, request.attempt_id) : nullptr;
   if (attempt == nullptr && call != nullptr && call->bound_to) {
-    Call* other = FollowBound(world, call);  // granted under this key after it had become another call's name
-    attempt = FindAttempt(*other, request.attempt_id);
-    if (attempt != nullptr) call = other;
+    // Granted under this key after it had become another call's name.
+    if (Call* holder = FindHolder(world, call, request.attempt_id)) {
+      call = holder;
+      attempt = FindAttempt(*call, request.attempt_id);
+    }
   }
   if (attempt != nullptr && attempt->principal_id != request.principal.id) return Refused(Verdict::kNotFound, request);
   if (request.principal.disabled) {

@@ -14,7 +14,7 @@ Answer Extend(World& world, const ExtendRequest& request) {
   if (request.principal.disabled) return refused;
   refused.verdict = Verdict::kNotFound;
   Call* call = FindCall(world, request.call);
-  if (call != nullptr && FindAttempt(*call, request.attempt_id) == nullptr) call = FollowBound(world, call);
+  call = FindHolder(world, call, request.attempt_id);
   if (call == nullptr) return refused;
   Permit* permit = FindPermit(world, call->permit_id);
   Attempt* attempt = FindAttempt(*call, request.attempt_id);

@@ -68,7 +68,7 @@ struct CommitRequest {
   Hash key_hash{};  // where named by key: for a tombstone's receipt
   Id attempt_id{};
   Outcome outcome = Outcome::kUncertain;
-  Hash content{};  // see docs/decisions.md
+  Hash content{};  // over the outcome and what docs/decisions.md says; zero for NOT_SENT and UNCERTAIN
   bool has_result = false;
   Hash result_commitment{};
   int64_t result_size = 0;

@@ -99,13 +99,19 @@ Answer EndByVerdict(Scene& scene, Attempt& attempt, const Evidence& evidence, Fi
   return answer;
 }
 
+// What an attempt's end was, and what was added to it, goes with that end.
+void ForgetAnswer(Attempt& attempt) {
+  attempt.content = attempt.attached = {};
+  attempt.attached_seq = 0;
+}
+
 // A verdict that said "happened" was wrong.
 Answer TakeBack(Scene& scene, Attempt& attempt, const CorrectRequest& request) {
   Call& call = scene.call;
   attempt.superseded = attempt.state_receipt;
   Count(scene.permit, attempt.state, v1::NOT_HAPPENED);
   attempt.state = v1::NOT_HAPPENED;
-  attempt.content = {};
+  ForgetAnswer(attempt);
   GiveBack(scene, attempt);
   call.contradicted = 0;
   bool another = false;
@@ -115,7 +121,7 @@ Answer TakeBack(Scene& scene, Attempt& attempt, const CorrectRequest& request) {
     if (&other != call.last()) call.contradicted = other.number;
   }
   if (!another) UnmarkDone(scene);
-  if (call.result_attempt == attempt.number) call.result_attempt = call.contradicted;
+  if (call.result_attempt == attempt.number) call.result_attempt = 0;  // no other's answer was kept beside it
   Draft& draft = WriteCallReceipt(scene, v1::CALL_CORRECTED, &attempt, v1::EFFECT_RESOLVED_NOT_HAPPENED);
   SetEvidence(draft, request.evidence);
   Supersede(draft, attempt);
@@ -126,7 +132,7 @@ Answer TakeBack(Scene& scene, Attempt& attempt, const CorrectRequest& request) {
 Answer PutRight(Scene& scene, Attempt& attempt, const CorrectRequest& request) {
   Answer answer;
   attempt.superseded = attempt.state_receipt;
-  attempt.content = {};
+  ForgetAnswer(attempt);
   StandsAsHappened(scene, attempt, v1::CALL_CORRECTED, SettledAmount(scene, attempt, request.evidence.amount, true),
                    answer);
   v1::ReceiptPayload& payload = scene.world.drafts.back().payload;
@@ -165,6 +171,7 @@ Answer Resolve(World& world, const ResolveRequest& request) {
     }
     const bool needs_claim = principal.role == v1::RECONCILER || request.claim_id;
     if (needs_claim && !ClaimIsLive(world, *call, request.claim_id)) return stale;
+    if (principal.role == v1::RECONCILER && call->claimed_by != principal.id) return stale;
     if (request.finding == Finding::kNotHappened && principal.role == v1::RECONCILER && attempt->escalated_seq > 0) {
       Answer denied = About(Verdict::kPermissionDenied, *call, attempt, {attempt->escalated_seq});
       denied.detail = "after escalation NOT_HAPPENED is a person's word";
@@ -219,9 +226,7 @@ Answer Correct(World& world, const CorrectRequest& request) {
 Answer Claim(World& world, const ClaimRequest& request) {
   const Principal& principal = request.principal;
   if (principal.disabled) return Refused(Verdict::kPrincipalDisabled, {});
-  if (principal.role != v1::RECONCILER && principal.role != v1::OPERATOR) {
-    return Refused(Verdict::kPermissionDenied, {});
-  }
+  if (principal.role != v1::RECONCILER) return Refused(Verdict::kPermissionDenied, {});
   Permit* permit = nullptr;
   Call* call = OwnCall(world, principal, request.call_id, permit);
   if (call == nullptr) return Refused(Verdict::kNotFound, {});
