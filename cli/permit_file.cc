@@ -196,8 +196,12 @@ void ReadLimits(TableReader& table, v1::GrantTerms* grant) {
   } else {
     grant->mutable_per_call()->set_unlimited(true);
   }
-  if (const Value* cost = table.Need("cost", "where a call's cost comes from; \"none\" if it costs nothing")) {
+  if (const Value* cost = table.Get("cost")) {
     *grant->mutable_cost() = ReadCost(table, *cost);
+  } else if (grant->budget().unlimited()) {
+    grant->mutable_cost()->set_none(true);
+  } else {
+    table.Fail("cost", "must be written where the budget is limited: where a call's cost comes from");
   }
 }
 
@@ -259,7 +263,6 @@ absl::Status ReadGrant(const Value& value, int position, v1::MintRequest* mint) 
   ReadIntent(table, grant);
   if (const Value* window = table.Get("repeat_window")) {
     grant->set_repeat_window_ms(table.Duration("repeat_window", *window, 0));
-    mint->add_repeat_window_set(position);
   }
   ReadSending(table, grant);
   if (const Value* schema = table.Get("arguments")) {

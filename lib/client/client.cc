@@ -154,6 +154,10 @@ Answer<v1::KeysResponse> Client::Keys(const v1::KeysRequest& request, const Call
   return Ask(*receipts_, &v1::Receipts::Stub::Keys, request, Repeat::kSafe, options);
 }
 
+Answer<v1::JwsResponse> Client::Jws(const v1::GetReceiptRequest& request, const CallOptions& options) {
+  return Ask(*receipts_, &v1::Receipts::Stub::Jws, request, Repeat::kSafe, options);
+}
+
 Answer<v1::CreateTenantResponse> Client::CreateTenant(const v1::CreateTenantRequest& request,
                                                       const CallOptions& options) {
   return Ask(*tenants_, &v1::Tenants::Stub::CreateTenant, request, Repeat::kOnce, options);

@@ -87,6 +87,7 @@ class Client {
   Answer<int64_t> ListReceipts(const v1::ListReceiptsRequest& request, const std::function<void(v1::Receipt)>& take,
                                const CallOptions& options = {});
   Answer<v1::KeysResponse> Keys(const v1::KeysRequest& request, const CallOptions& options = {});
+  Answer<v1::JwsResponse> Jws(const v1::GetReceiptRequest& request, const CallOptions& options = {});
 
   Answer<v1::CreateTenantResponse> CreateTenant(const v1::CreateTenantRequest& request,
                                                 const CallOptions& options = {});
