@@ -272,3 +272,10 @@ CREATE TABLE intents (
 ) WITH (fillfactor = 50);
 CREATE INDEX intents_leases ON intents (lease_end_us) WHERE lease_end_us IS NOT NULL;
 CREATE INDEX intents_parked ON intents (open_call) WHERE open_call IS NOT NULL AND lease_end_us IS NULL;
+
+-- Emptied by crash recovery, and empty on a standby that takes over: whoever finds another boot than before knows that
+-- transaction ids may have been given out twice, so that pg_xact_status('committed') may speak of another transaction.
+CREATE UNLOGGED TABLE boots (
+    one     boolean PRIMARY KEY CHECK (one),
+    boot    uuid NOT NULL
+);

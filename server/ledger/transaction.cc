@@ -65,8 +65,17 @@ pqxx::connection& Connection::Live() {
     connection_ = std::make_unique<pqxx::connection>(conninfo_);
     prepared_.clear();
     pqxx::nontransaction(*connection_).exec(kSession);
+    boot_ = Boot();
   }
   return *connection_;
+}
+
+// Which life of the server this is. See migrations/0001_tables.sql.
+std::string Connection::Boot() {
+  pqxx::nontransaction work(*connection_);
+  if (work.exec("SELECT to_regclass('boots')")[0][0].is_null()) return "";
+  work.exec("INSERT INTO boots VALUES (true, gen_random_uuid()) ON CONFLICT DO NOTHING");
+  return work.exec("SELECT boot FROM boots")[0][0].c_str();
 }
 
 void Connection::Drop() {
@@ -81,7 +90,10 @@ void Connection::Drop() {
 // The reply to COMMIT was lost. The transaction's own id tells what became of it: a committed or aborted id stays so,
 // and `in progress` means that the server has not yet noticed, or is still committing. A crash of this process here
 // loses only the answer: the caller asks again with the same key and attempt_id and finds the record, or none.
-TxResult Connection::SettleDoubt(const std::string& xid) {
+//
+// An id that had not reached the disk when the server crashed is given out again after recovery. `aborted` is true of
+// this transaction all the same; `committed` is believed only if the server has not crashed in between.
+TxResult Connection::SettleDoubt(const std::string& xid, const std::string& boot) {
   const auto give_up = std::chrono::steady_clock::now() + kDoubtPatience;
   auto pause = std::chrono::milliseconds(5);
   do {
@@ -89,9 +101,9 @@ TxResult Connection::SettleDoubt(const std::string& xid) {
       pqxx::nontransaction work(Live());
       const pqxx::result row = work.exec_params("SELECT pg_xact_status($1::text::xid8)", xid);
       const std::string status = row[0][0].is_null() ? "" : row[0][0].c_str();
-      if (status == "committed") return {TxEnd::kCommitted, "", "", ""};
+      if (status == "committed" && !boot.empty() && boot_ == boot) return {TxEnd::kCommitted, "", "", ""};
       if (status == "aborted") return {TxEnd::kLostRace, "", "", "the transaction was aborted with its connection"};
-      if (status.empty()) break;  // too old to be known
+      if (status != "in progress") break;  // not to be known
     } catch (const std::exception&) {
       Drop();
     }
@@ -109,9 +121,11 @@ void Tx::Prepare(const Statement& statement) {
 
 TxResult InTransaction(Connection& connection, Isolation isolation, absl::FunctionRef<void(Tx&)> body) {
   std::string xid;
+  std::string boot;
   bool committing = false;
   try {
     pqxx::nontransaction work(connection.Live());
+    boot = connection.boot_;
     Tx tx(connection, &work);
     TxResult result;
     try {
@@ -156,7 +170,7 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
   } catch (const std::exception& error) {
     connection.Drop();
     if (!committing || isolation == Isolation::kReadOnly) return {TxEnd::kDown, "", "", error.what()};
-    return connection.SettleDoubt(xid);
+    return connection.SettleDoubt(xid, boot);
   }
 }
 

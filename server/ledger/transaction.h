@@ -73,10 +73,12 @@ class Connection {
   friend TxResult InTransaction(Connection&, Isolation, absl::FunctionRef<void(class Tx&)>);
   pqxx::connection& Live();  // throws pqxx::broken_connection
   void Drop();
-  TxResult SettleDoubt(const std::string& xid);
+  std::string Boot();
+  TxResult SettleDoubt(const std::string& xid, const std::string& boot);
 
   const std::string conninfo_;
   std::unique_ptr<pqxx::connection> connection_;
+  std::string boot_;  // of the server as connected to; empty before the first migration
   std::set<std::string_view> prepared_;
 };
 
