@@ -461,7 +461,11 @@ void Loading::HeldIntents() {
       } else if (auto key = world_.keys.find({request.call.permit_id, request.call.key}); key != world_.keys.end()) {
         find(key->second);
       }
-      if (call != nullptr && (!call->open() || call->last()->attempt_id != request.attempt_id)) Want(*call);
+      // The attempt may be that of a call which this key has become another name of.
+      for (int hop = 0; call != nullptr && hop < kBoundHopsMax; ++hop) {
+        if (!call->open() || call->last()->attempt_id != request.attempt_id) Want(*call);
+        call->bound_to ? find(*call->bound_to) : void(call = nullptr);
+      }
     } else if constexpr (std::is_same_v<T, decide::ResolveRequest> || std::is_same_v<T, decide::CorrectRequest>) {
       find(request.call_id);
       if (call != nullptr) Want(*call);
