@@ -92,7 +92,7 @@ std::optional<Form> FormOf(v1::ReceiptKind kind) {
     case v1::CALL_SUCCEEDED:
       return Form{About() | Speaker() | Supersedes(), AttemptMay() | Result() | Overrun()};
     case v1::CALL_TOOL_ERROR:
-      return Form{About(), AttemptMay() | Speaker() | Supersedes() | Result() | Overrun() | Code()};
+      return Form{About() | Supersedes(), AttemptMay() | Speaker() | Result() | Overrun() | Code()};
     case v1::CALL_UNCERTAIN:
       return Form{About() | Code(), AttemptMay() | Speaker()};
     case v1::CALL_ESCALATED:

@@ -117,6 +117,7 @@ Fault PermitReplay::Close(const v1::ReceiptPayload& p) {
 
 Fault PermitReplay::Void(const v1::ReceiptPayload& p) {
   if (p.attempt_state() != v1::VOIDED) return "an ATTEMPT_VOIDED whose attempt is not VOIDED";
+  if (p.effect_known() != v1::NOT_SENT) return "an ATTEMPT_VOIDED whose effect is not not_sent";
   if (!attempt_ids_.insert(p.attempt_id_hash()).second) return "it voids an attempt that was granted or voided before";
   return std::nullopt;
 }

@@ -80,7 +80,7 @@ class PermitReplay {
   Fault Answer(const v1::ReceiptPayload& p, Call& call, Attempt& attempt);
   Fault Attach(const v1::ReceiptPayload& p, Attempt& attempt);
   Fault Park(const v1::ReceiptPayload& p, Call& call, Attempt& attempt);
-  Fault Escalate(Attempt& attempt);
+  Fault Escalate(const v1::ReceiptPayload& p, Attempt& attempt);
   Fault ReplaySent(const v1::ReceiptPayload& p, const Attempt& attempt) const;
   Fault Resolve(const v1::ReceiptPayload& p, Attempt& attempt);
   Fault Contradict(const v1::ReceiptPayload& p, Call& call, Attempt& attempt);

@@ -77,10 +77,7 @@ Fault PermitReplay::Asked(const v1::ReceiptPayload& p) {
   Key& key = known->second;
   if (fresh) key = {p.fingerprint_hash(), p.call_id()};
   if (key.fingerprint != p.fingerprint_hash()) return "its key stood for something else before";
-  // A binding names the key's own call; every other answer, the one that answers for it.
-  if (p.call_id() != (p.kind() == v1::CALL_REPEATED ? key.call : Followed(key.call))) {
-    return "its key was another call's before";
-  }
+  if (p.call_id() != Followed(key.call)) return "its key was another call's before";
   auto [found, first] = calls_.try_emplace(p.call_id());
   touched_ = &found->second;
   if (first) {
@@ -114,16 +111,17 @@ Fault PermitReplay::Deny(const v1::ReceiptPayload& p) {
 
 Fault PermitReplay::Repeat(const v1::ReceiptPayload& p) {
   if (auto fault = Asked(p)) return fault;
+  if (p.effect_known() != v1::NONE) return "a CALL_REPEATED that knows of an effect";
   if (p.disposition() != v1::REPLAY) return "a CALL_REPEATED that does not say REPLAY";
   if (p.effect() != v1::WRITE) return "a READ that repeats: reads have no intent";
-  // A key that is bound already is bound anew only when what it was bound to has been given back.
-  const v1::CallState state = calls_.at(Followed(p.call_id())).State();
+  const v1::CallState state = touched_->State();
   if (state != v1::REFUSED && state != v1::RELEASED && state != v1::NOT_HAPPENED) {
     return "it binds a key whose call is open or answered";
   }
   const auto done = calls_.find(p.repeat_of_call_id());
-  if (done == calls_.end() || p.repeat_of_call_id() == p.call_id())
+  if (done == calls_.end() || p.repeat_of_call_id() == p.call_id()) {
     return "it repeats a call that the chain does not have";
+  }
   if (done->second.State() != v1::SUCCEEDED) return "it repeats a call that has not succeeded";
   if (done->second.intent != p.intent_hash()) return "it repeats a call of another intent";
   touched_->bound_to = p.repeat_of_call_id();
@@ -233,7 +231,7 @@ Fault PermitReplay::LaterOf(const v1::ReceiptPayload& p, std::string_view id) {
       fault = Park(p, call, attempt);
       break;
     case v1::CALL_ESCALATED:
-      fault = Escalate(attempt);
+      fault = Escalate(p, attempt);
       break;
     case v1::CALL_REPLAY_SENT:
       fault = ReplaySent(p, attempt);
@@ -288,7 +286,6 @@ Fault PermitReplay::Answer(const v1::ReceiptPayload& p, Call& call, Attempt& att
   if (gives_up && (grant.effect() != v1::READ || attempt.state != v1::AUTHORIZED || p.kind() != v1::CALL_TOOL_ERROR)) {
     return "READ_NO_ANSWER where no READ was waiting";
   }
-  if (!gives_up && p.supersedes().empty()) return "an answer that does not say which receipt it supersedes";
   if (p.kind() == v1::CALL_SUCCEEDED) {
     if (p.effect_known() != v1::ANSWERED) return "a CALL_SUCCEEDED whose effect is not answered";
     if (auto fault = ChargeFault(p, attempt, grant.settle() == v1::SETTLE_REPORTED)) return fault;
@@ -316,7 +313,9 @@ Fault PermitReplay::Attach(const v1::ReceiptPayload& p, Attempt& attempt) {
   const bool after_happened = attempt.state == v1::SUCCEEDED && !attempt.answered;
   const bool error_after_not_happened = attempt.state == v1::NOT_HAPPENED && p.kind() == v1::CALL_TOOL_ERROR;
   if (!after_happened && !error_after_not_happened) return Cat(KindName(p.kind()), " from ", StateName(attempt.state));
-  if (p.supersedes().empty()) return "an answer that does not say which receipt it supersedes";
+  if (p.effect_known() != (p.kind() == v1::CALL_SUCCEEDED ? v1::ANSWERED : v1::ANSWERED_ERROR)) {
+    return "an answer that says otherwise of its effect";
+  }
   attempt.attached = true;
   return std::nullopt;
 }
@@ -330,8 +329,9 @@ Fault PermitReplay::Park(const v1::ReceiptPayload& p, Call& call, Attempt& attem
   return std::nullopt;
 }
 
-Fault PermitReplay::Escalate(Attempt& attempt) {
+Fault PermitReplay::Escalate(const v1::ReceiptPayload& p, Attempt& attempt) {
   if (attempt.state != v1::UNCERTAIN) return Cat("CALL_ESCALATED from ", StateName(attempt.state));
+  if (p.effect_known() != v1::UNKNOWN) return "a CALL_ESCALATED whose effect is not unknown";
   if (attempt.escalated) return "a second CALL_ESCALATED of one attempt";
   attempt.escalated = true;
   return std::nullopt;
@@ -375,18 +375,24 @@ Fault PermitReplay::Contradict(const v1::ReceiptPayload& p, Call& call, Attempt&
   if (auto fault = ChargeFault(p, attempt, GrantOf(call).settle() == v1::SETTLE_REPORTED)) return fault;
   End(attempt, v1::SUCCEEDED, p.charged(), true);
   attempt.by_verdict = attempt.answered = true;
+  call.bound_to.clear();  // what has happened itself is no other call's name
   return std::nullopt;
 }
 
 Fault PermitReplay::Correct(const v1::ReceiptPayload& p, Attempt& attempt) {
   if (p.principal_role() != v1::OPERATOR) return "a correction by someone else than an operator";
-  if (p.attempt_state() == v1::SUCCEEDED) {
+  const bool happened = p.attempt_state() == v1::SUCCEEDED;
+  if (p.effect_known() != (happened ? v1::EFFECT_RESOLVED_HAPPENED : v1::EFFECT_RESOLVED_NOT_HAPPENED)) {
+    return "a correction that says otherwise of its effect";
+  }
+  if (happened) {
     if (attempt.open() || attempt.state == v1::SUCCEEDED)
       return Cat("corrected to happened from ", StateName(attempt.state));
     if (auto fault = ChargeFault(p, attempt, true)) return fault;
     End(attempt, v1::SUCCEEDED, p.charged(), true);
     attempt.by_verdict = true;
-    attempt.answered = attempt.no_answer = false;
+    attempt.answered = attempt.no_answer = attempt.attached = false;
+    touched_->bound_to.clear();
     return std::nullopt;
   }
   if (p.attempt_state() != v1::NOT_HAPPENED) return "a correction to neither happened nor not happened";
@@ -395,6 +401,7 @@ Fault PermitReplay::Correct(const v1::ReceiptPayload& p, Attempt& attempt) {
                attempt.by_verdict ? "" : ", which no verdict made");
   }
   End(attempt, v1::NOT_HAPPENED, 0, false);
+  attempt.answered = attempt.attached = false;
   return std::nullopt;
 }
 

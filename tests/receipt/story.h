@@ -95,19 +95,15 @@ class Story {
   }
   Story& Deny(const std::string& name, const std::string& code, int grant = 1, const Spoil& spoil = {}) {
     ++denied_;
-    Call& call = At(name, grant);
-    std::vector<Attempt> attempts;
-    std::swap(attempts, call.attempts);  // a refusal is of no attempt
-    v1::ReceiptPayload p = OfCall(v1::CALL_DENIED, name, v1::NONE);
-    std::swap(attempts, call.attempts);
-    p.set_state(State(call));
+    At(name, grant);
+    v1::ReceiptPayload p = OfNoAttempt(v1::CALL_DENIED, name);
     p.set_code(code);
     Asked(p, name, code == "INTENT_PENDING" ? v1::PENDING : v1::DENIED);
     return Write(p, v1::GATEWAY, spoil);
   }
   Story& Repeat(const std::string& name, const std::string& done, const Spoil& spoil = {}) {
     At(name, calls_.at(done).grant);
-    v1::ReceiptPayload p = OfCall(v1::CALL_REPEATED, name, v1::NONE);
+    v1::ReceiptPayload p = OfNoAttempt(v1::CALL_REPEATED, name);
     Asked(p, name, v1::REPLAY);
     p.set_repeat_of_call_id(calls_.at(done).id);
     return Write(p, v1::GATEWAY, spoil);
@@ -126,7 +122,6 @@ class Story {
     return End(v1::CALL_TOOL_ERROR, name, v1::TOOL_ERROR, v1::UNKNOWN, -1, true, v1::ROLE_UNSPECIFIED,
                [&](v1::ReceiptPayload& p) {
                  p.set_code("READ_NO_ANSWER");
-                 p.clear_supersedes();
                  if (spoil) spoil(p);
                });
   }
@@ -305,6 +300,16 @@ class Story {
       p.set_charged(attempt.charged);
       p.set_lease_end_us(attempt.lease_end);
     }
+    return p;
+  }
+  // Refusals and bindings are of a call, whatever attempts it has had.
+  v1::ReceiptPayload OfNoAttempt(v1::ReceiptKind kind, const std::string& name) {
+    Call& call = calls_.at(name);
+    std::vector<Attempt> attempts;
+    std::swap(attempts, call.attempts);
+    v1::ReceiptPayload p = OfCall(kind, name, v1::NONE);
+    std::swap(attempts, call.attempts);
+    p.set_state(State(call));
     return p;
   }
   void Asked(v1::ReceiptPayload& p, const std::string& name, v1::Disposition disposition) {

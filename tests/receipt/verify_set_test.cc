@@ -236,8 +236,11 @@ TEST(Set, ABoundKeySpeaksForTheCallItIsBoundToAndIsBoundAnewWhenThatWasGivenBack
     p.set_fingerprint_hash(samples::Hash("fingerprint a/2"));
   };
   ExpectGood(start().Allow("a", 100, 1, by_the_other_key).Succeed("a"));
-  ExpectGood(start().Allow("a/3").Succeed("a/3").Repeat("a/2", "a/3"));
+  ExpectGood(start().Allow("a/3").Succeed("a/3").Repeat("a", "a/3", by_the_other_key));
+  ExpectImpossible(start().Allow("a/3").Succeed("a/3").Repeat("a/2", "a/3"), "another call's");
   ExpectImpossible(start().Allow("a/2"), "another call's");
+  // What has happened itself is no other call's name any more.
+  ExpectGood(Story().Mint().Allow("a/2").Release("a/2").Allow("a").Succeed("a").Repeat("a/2", "a").Contradict("a/2"));
   ExpectImpossible(Story().Mint().Allow("a").Succeed("a").Repeat("a/2", "a").Allow("a/2"), "another call's");
 }
 
