@@ -68,6 +68,9 @@ struct Rule {
 };
 
 class DecideTest : public ::testing::Test {
+ public:
+  Time now() const { return now_; }
+
  protected:
   DecideTest();
   void TearDown() override { Flush(); }
@@ -106,16 +109,14 @@ class DecideTest : public ::testing::Test {
   const v1::ReceiptPayload& receipt() const { return receipt_; }
   // Of the attempt's present end.
   std::string ReceiptOf(const std::string& key, int permit = 0);
-  std::string Attempt(const std::string& key) const { return last_attempt_.at(key); }
+  Id AttemptId(const std::string& name);
   bool Cites(int64_t sequence) const;
-  Time now() const { return now_; }
 
  private:
   void Flush();
   World& Begin(const std::vector<Request>& requests, const std::vector<Id>& permits = {});
   Verdict End(Answer answer);
   Principal Who(const std::string& name, int permit) const;
-  Id AttemptId(const std::string& name);
   Id PermitId(int permit) const { return MakeId(kPermitId, permit); }
   CallName Named(const std::string& key, int permit, bool by_id);
   Id IdOf(const std::string& key, int permit);
