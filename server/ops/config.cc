@@ -1,0 +1,244 @@
+#include "server/ops/config.h"
+
+#include <absl/strings/str_join.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "lib/keys/key_encryption_key.h"
+#include "lib/keys/private_file.h"
+#include "lib/keys/public_key.h"
+#include "lib/keys/text.h"
+#include "server/ops/toml_reader.h"
+
+namespace tally::ops {
+namespace {
+
+using keys::Cat;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+
+constexpr size_t kTextBytesMax = 1 << 20;
+constexpr const char* kDatabaseUrl = "TALLY_DATABASE_URL";
+
+bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+void ReadAll(TomlReader& reader, Config& config, std::string& log_level) {
+  reader.Confidential("database_url", config.database_url);
+  reader.Text("issuer", config.issuer);
+  reader.Text("key_encryption_key", config.key_encryption_key);
+  reader.Text("log_level", log_level);
+  reader.Duration("shutdown_grace", config.shutdown_grace, milliseconds(0), minutes(10));
+  reader.Duration("sweep_interval", config.sweep_interval, milliseconds(100), minutes(1));
+  reader.Whole("control_workers", config.control_workers, 1, 64);
+  reader.Whole("message_bytes_max", config.message_bytes_max, 2 << 20, 64 << 20);
+  reader.Text("listen.socket", config.listen.socket);
+  reader.Text("listen.tcp", config.listen.tcp);
+  reader.Text("listen.http", config.listen.http);
+  reader.Text("tls.certificate", config.tls.certificate);
+  reader.Text("tls.key", config.tls.key);
+  reader.Text("tls.client_ca", config.tls.client_ca);
+  reader.Whole("lanes.count", config.lanes.count, 1, 16);
+  reader.Whole("lanes.batch_max", config.lanes.batch_max, 1, 1024);
+  reader.Whole("lanes.queue_max", config.lanes.queue_max, 1, 1'000'000);
+}
+
+// "file" and "PATH" of "file:PATH"; nothing where there are no such two parts.
+std::optional<std::pair<std::string, std::string>> KeySource(const std::string& text) {
+  const auto colon = text.find(':');
+  if (colon == std::string::npos || colon + 1 == text.size()) return std::nullopt;
+  auto kind = text.substr(0, colon);
+  if (kind != "file" && kind != "env" && kind != "credential") return std::nullopt;
+  return std::pair(std::move(kind), text.substr(colon + 1));
+}
+
+void CheckOne(TomlReader& reader, Config& config, const std::string& log_level) {
+  if (const auto severity = SeverityOf(log_level)) {
+    config.log_level = *severity;
+  } else {
+    reader.Complain("log_level", R"(must be "debug", "info", "warning" or "error")");
+  }
+  if (const auto status = keys::CheckKeyName(config.issuer); !status.ok()) {
+    reader.Complain("issuer", "must be 1-255 bytes of UTF-8 without spaces, control characters and '+'");
+  }
+  if (!KeySource(config.key_encryption_key)) {
+    reader.Complain("key_encryption_key", R"(must be "file:PATH", "env:VARIABLE" or "credential:NAME")");
+  }
+  for (const auto& [name, address] :
+       {std::pair{"listen.tcp", &config.listen.tcp}, {"listen.http", &config.listen.http}}) {
+    if (address->empty()) continue;
+    if (const auto endpoint = ParseEndpoint(*address); !endpoint.ok()) {
+      reader.Complain(name, Cat("must be ", endpoint.status().message()));
+    }
+  }
+}
+
+void CheckTogether(TomlReader& reader, const Config& config) {
+  if (config.listen.socket.empty() && config.listen.tcp.empty()) {
+    reader.Complain("listen.socket", "is empty and so is listen.tcp: nobody could reach the service");
+  }
+  if (config.tls.certificate.empty() != config.tls.key.empty()) {
+    reader.Complain(config.tls.key.empty() ? "tls.certificate" : "tls.key",
+                    "stands alone: tls.certificate and tls.key are given together");
+  }
+  if (!config.listen.tcp.empty() && config.tls.certificate.empty()) {
+    reader.Complain("listen.tcp", "needs tls.certificate and tls.key: there is no service on TCP without TLS");
+  }
+  if (!config.tls.client_ca.empty() && config.tls.certificate.empty()) {
+    reader.Complain("tls.client_ca", "needs tls.certificate and tls.key");
+  }
+}
+
+// A parser's message may quote the text that it could not read, and that may be a password somebody forgot to put in
+// quotes. So of the message only the place is kept where the line is about the database.
+std::string SyntaxError(const toml::parse_error& error, std::string_view text, std::string_view source) {
+  const auto line = error.source().begin.line;
+  std::string_view rest = text;
+  for (uint32_t i = 1; i < line; ++i) {
+    const auto end = rest.find('\n');
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  const auto where = Cat(source, ":", line, ": ");
+  // Values of several lines may have begun above.
+  if (text.substr(0, text.size() - rest.size()).find("database_url") != std::string_view::npos ||
+      rest.substr(0, rest.find('\n')).find("database_url") != std::string_view::npos) {
+    return Cat(where, "not valid TOML: here, or in database_url above, a text is not in quotes as it should be");
+  }
+  return Cat(where, "not valid TOML: ", error.description());
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    const auto why = std::strerror(errno);
+    if (errno == ENOENT) {
+      return absl::NotFoundError(Cat("there is no ", path, ": run tallyd init with this --data-dir first"));
+    }
+    return absl::PermissionDeniedError(Cat(path, " cannot be read: ", why));
+  }
+  std::string text(kTextBytesMax + 1, '\0');
+  size_t size = 0;
+  ssize_t got = 0;
+  while (size < text.size() && ((got = read(file, text.data() + size, text.size() - size)) > 0 || errno == EINTR)) {
+    if (got > 0) size += static_cast<size_t>(got);
+    if (got == 0) break;
+  }
+  close(file);
+  if (got < 0) return absl::UnavailableError(Cat(path, " cannot be read: ", std::strerror(errno)));
+  text.resize(size);
+  return text;
+}
+
+void MakeAbsolute(const std::string& folder, std::string& path) {
+  if (!path.empty()) path = (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
+}  // namespace
+
+absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view source) {
+  if (text.size() > kTextBytesMax) return absl::InvalidArgumentError(Cat(source, ": larger than 1 MiB"));
+  toml::table document;
+  try {
+    document = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(SyntaxError(error, text, source));
+  }
+
+  Config config;
+  std::string log_level(NameOf(config.log_level));
+  TomlReader reader(document, source);
+  ReadAll(reader, config, log_level);
+  reader.RefuseUnknown();
+  if (reader.Complaints().empty()) CheckOne(reader, config, log_level);
+  if (reader.Complaints().empty()) CheckTogether(reader, config);
+  if (const auto complaints = reader.Complaints(); !complaints.empty()) {
+    return absl::InvalidArgumentError(absl::StrJoin(complaints, "\n"));
+  }
+  return config;
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& data_dir) {
+  std::error_code error;
+  const auto folder = std::filesystem::absolute(data_dir, error).string();
+  if (error) return absl::InvalidArgumentError(Cat(data_dir, ": ", error.message()));
+  const auto path = (std::filesystem::path(folder) / "tallyd.toml").string();
+  auto text = ReadText(path);
+  if (!text.ok()) return text.status();
+  auto config = ParseConfig(*text, path);
+  sodium_memzero(text->data(), text->size());
+  if (!config.ok()) return config;
+
+  if (char* url = std::getenv(kDatabaseUrl); url != nullptr) {
+    config->database_url = keys::Secret::Copy(url);
+    sodium_memzero(url, std::strlen(url));
+    unsetenv(kDatabaseUrl);
+  }
+
+  for (std::string* file :
+       {&config->listen.socket, &config->tls.certificate, &config->tls.key, &config->tls.client_ca}) {
+    MakeAbsolute(folder, *file);
+  }
+  if (auto source = KeySource(config->key_encryption_key); source->first == "file") {
+    MakeAbsolute(folder, source->second);
+    config->key_encryption_key = "file:" + source->second;
+  }
+  if (config->listen.socket.size() >= sizeof(sockaddr_un::sun_path)) {
+    return absl::InvalidArgumentError(Cat(path, ": listen.socket is too long: ", config->listen.socket, " has ",
+                                          config->listen.socket.size(),
+                                          " bytes and the system takes 107; set a shorter "
+                                          "path, for instance under /run"));
+  }
+  return config;
+}
+
+absl::StatusOr<keys::Secret> ReadKeyEncryptionKey(const Config& config) {
+  const auto source = KeySource(config.key_encryption_key);
+  if (!source) return absl::InvalidArgumentError("key_encryption_key names no source");
+  const auto& [kind, name] = *source;
+  if (kind == "file") return keys::KeyEncryptionKeyFromFile(name);
+  if (kind == "env") return keys::KeyEncryptionKeyFromEnvironment(name);
+  return keys::KeyEncryptionKeyFromCredential(name);
+}
+
+absl::Status WriteDefaultConfig(const std::string& path) { return keys::WritePrivateFile(path, kDefaultConfigText); }
+
+absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text) {
+  const auto wrong = [] {
+    return absl::InvalidArgumentError(R"("ADDRESS:PORT" or "[ADDRESS]:PORT", with a port from 0 to 65535)");
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong();
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (StartsWith(host, "[") && host.size() > 2 && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+    if (host.find_first_not_of("0123456789abcdefABCDEF:.%") != std::string_view::npos) return wrong();
+  } else if (host.find_first_of("[]:/ \t") != std::string_view::npos) {
+    return wrong();
+  }
+  if (host.empty() || port.empty() || port.size() > 5) return wrong();
+  if (port.find_first_not_of("0123456789") != std::string_view::npos) return wrong();
+  const int number = std::atoi(std::string(port).c_str());  // NOLINT(cert-err34-c): one to five digits
+  if (number > 65535) return wrong();
+  return Endpoint{std::string(host), number};
+}
+
+std::vector<std::string> ConfigNames() {
+  const toml::table nothing;
+  TomlReader reader(nothing, "");
+  Config config;
+  std::string log_level;
+  ReadAll(reader, config, log_level);
+  return reader.names();
+}
+
+}  // namespace tally::ops
