@@ -68,7 +68,7 @@ constexpr Statement kListCalls{
     "SELECT " TALLY_CALL_COLUMNS
     " FROM permits p JOIN calls c ON c.shard = p.shard AND c.permit_id = p.permit_id "
     "WHERE ($1 = '' OR p.tenant = $1) AND ($2::uuid IS NULL OR p.permit_id = $2) AND ($3 = 0 OR c.state = $3) "
-    "AND c.call_id > $4 AND ($6 = '' OR c.number = 0 OR c.principal_id = $6 OR EXISTS (SELECT 1 FROM attempts a "
+    "AND c.call_id > $4 AND ($6 = '' OR c.principal_id = $6 OR EXISTS (SELECT 1 FROM attempts a "
     "WHERE a.attempt_id = ANY (c.earlier) AND a.principal_id = $6)) ORDER BY c.call_id LIMIT $5"};
 }  // namespace
 

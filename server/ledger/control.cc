@@ -4,6 +4,8 @@
 #include <random>
 #include <thread>
 
+#include "lib/keys/text.h"
+
 namespace tally::ledger {
 namespace {
 
@@ -50,7 +52,9 @@ absl::Status ToStatus(const TxResult& result) {
     case TxEnd::kError:
       break;
   }
-  return absl::InternalError(result.message);
+  // The database's words may quote values, so only what names the error goes on.
+  return absl::InternalError(keys::Cat("SQLSTATE ", result.sqlstate.empty() ? "none" : result.sqlstate,
+                                       result.constraint.empty() ? "" : ", constraint ", result.constraint));
 }
 
 absl::Status Write(Connection& connection, Body body) { return Run(connection, Isolation::kSerializable, body); }

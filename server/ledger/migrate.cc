@@ -54,12 +54,15 @@ absl::Status CheckHistory(const std::vector<Applied>& applied, std::span<const M
 constexpr Statement kRecord{"record_migration", "INSERT INTO schema_migrations VALUES ($1, $2, $3, $4)"};
 
 absl::Status Apply(Connection& connection, const Migration& migration) {
-  return Write(connection, [&](Tx& tx) {
+  const TxResult result = InTransaction(connection, Isolation::kSerializable, [&](Tx& tx) {
     tx.Script(std::string(migration.sql));
     tx.Exec(kRecord, migration.version, std::string(migration.name), Binary(keys::Sha256(migration.sql).view()),
             tx.now_us());
-    return absl::OkStatus();
   });
+  if (result.ok()) return absl::OkStatus();
+  // A migration holds no values that must not be shown.
+  return absl::Status(ToStatus(result).code(),
+                      keys::Cat("migration ", migration.name, " failed and was rolled back: ", result.message));
 }
 
 }  // namespace
@@ -84,9 +87,7 @@ absl::StatusOr<int> Migrate(Connection& connection, std::span<const Migration> m
     if (!status.ok()) return status;
     for (const Migration& migration : migrations.subspan(applied.size())) {
       status = Apply(connection, migration);
-      if (!status.ok()) {
-        return absl::Status(status.code(), keys::Cat("migration ", migration.name, ": ", status.message()));
-      }
+      if (!status.ok()) return status;
     }
     return static_cast<int>(migrations.size() - applied.size());
   }

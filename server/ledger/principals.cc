@@ -115,6 +115,25 @@ absl::StatusOr<CreatedPrincipal> CreatePrincipal(Connection& connection, const k
 }
 
 namespace {
+constexpr Statement kAnyAdmin{"any_admin", "SELECT credential_sha256 FROM principals WHERE role = 1 LIMIT 1"};
+}  // namespace
+
+absl::StatusOr<bool> CreateFirstAdmin(Connection& connection, std::string_view api_key) {
+  bool made = false;
+  absl::Status status = Write(connection, [&](Tx& tx) -> absl::Status {
+    made = tx.Exec(kAnyAdmin).empty();
+    if (!made) return absl::OkStatus();
+    const std::string id = keys::UuidText(keys::NewUuid7(tx.now_us() / 1000, 0));
+    const pqxx::result rows =
+        tx.Exec(kInsertPrincipal, id, std::string(), static_cast<int>(v1::ADMIN), std::string("first admin"),
+                Binary(keys::Sha256(api_key)), Binary(""), tx.now_us());
+    return rows.empty() ? absl::InternalError("the first admin could not be stored") : absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  return made;
+}
+
+namespace {
 constexpr Statement kLockPrincipal{
     "lock_principal", "SELECT " TALLY_PRINCIPAL_COLUMNS " FROM principals WHERE principal_id = $1 FOR UPDATE"};
 constexpr Statement kDisable{"disable_principal",

@@ -55,6 +55,10 @@ struct CreatedPrincipal {
 absl::StatusOr<CreatedPrincipal> CreatePrincipal(Connection& connection, const keys::Signer& signer,
                                                  const v1::CreatePrincipalRequest& request, std::string_view actor);
 
+// The admin that `tallyd init` makes, with a key that is already in its file. False, and nothing done, where there is
+// an admin already.
+absl::StatusOr<bool> CreateFirstAdmin(Connection& connection, std::string_view api_key);
+
 struct DisabledPrincipal {
   v1::PrincipalInfo info;
   std::vector<v1::Receipt> receipts;
