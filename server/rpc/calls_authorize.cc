@@ -100,7 +100,7 @@ void Prepared(const SharedExchange& exchange, const Ready& ready, const v1::Auth
 grpc::ServerUnaryReactor* Calls::Authorize(grpc::CallbackServerContext* context, const v1::AuthorizeRequest* request,
                                            v1::AuthorizeResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, kMethod, context), request->permit_token(),
+  WhenReady(UnaryExchange(core_, kMethod, context, reactor), request->permit_token(),
             [request, response](const SharedExchange& exchange, const Ready& ready) {
               const grpc::Status form = CheckForm(*request);
               form.ok() ? Prepared(exchange, ready, *request, *response) : exchange->Finish(form);

@@ -140,7 +140,7 @@ void Fill(ledger::Reply& reply, bool kept, v1::CommitResponse& response) {
 grpc::ServerUnaryReactor* Calls::Commit(grpc::CallbackServerContext* context, const v1::CommitRequest* request,
                                         v1::CommitResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, "tally.v1.Calls.Commit", context), TokenOf(*request),
+  WhenReady(UnaryExchange(core_, "tally.v1.Calls.Commit", context, reactor), TokenOf(*request),
             [request, response](const SharedExchange& exchange, const Ready& ready) {
               grpc::Status form = CheckCommit(*request);
               if (form.ok()) form = CheckName(*request);
@@ -159,7 +159,7 @@ grpc::ServerUnaryReactor* Calls::Commit(grpc::CallbackServerContext* context, co
 grpc::ServerUnaryReactor* Calls::Extend(grpc::CallbackServerContext* context, const v1::ExtendRequest* request,
                                         v1::ExtendResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, "tally.v1.Calls.Extend", context), TokenOf(*request),
+  WhenReady(UnaryExchange(core_, "tally.v1.Calls.Extend", context, reactor), TokenOf(*request),
             [request, response](const SharedExchange& exchange, const Ready& ready) {
               grpc::Status form = CheckAttemptId(request->attempt_id());
               if (form.ok()) form = CheckLeaseMs(request->lease_ms());

@@ -81,7 +81,7 @@ grpc::ServerUnaryReactor* Calls::Correct(grpc::CallbackServerContext* context, c
                                          v1::CorrectResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   WhenReady(
-      UnaryExchange(core_, "tally.v1.Calls.Correct", context), std::nullopt,
+      UnaryExchange(core_, "tally.v1.Calls.Correct", context, reactor), std::nullopt,
       [request, response](const SharedExchange& exchange, const Ready&) {
         decide::CorrectRequest correct;
         grpc::Status form = CheckAttemptId(request->attempt_id());

@@ -80,8 +80,8 @@ void Exchange::Finish(const grpc::Status& status) {
   finish_(status);
 }
 
-SharedExchange UnaryExchange(Core& core, std::string_view method, grpc::CallbackServerContext* context) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+SharedExchange UnaryExchange(Core& core, std::string_view method, grpc::CallbackServerContext* context,
+                             grpc::ServerUnaryReactor* reactor) {
   return std::make_shared<Exchange>(core, method, context,
                                     [reactor](grpc::Status status) { reactor->Finish(std::move(status)); });
 }
@@ -101,7 +101,7 @@ void Submit(const SharedExchange& exchange, absl::AnyInvocable<void(ledger::Conn
 grpc::ServerUnaryReactor* OnWorker(Core& core, std::string_view method, grpc::CallbackServerContext* context,
                                    Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const SharedExchange exchange = UnaryExchange(core, method, context);
+  const SharedExchange exchange = UnaryExchange(core, method, context, reactor);
   Submit(exchange, [exchange, work = std::move(work)](ledger::Connection& connection) mutable {
     const grpc::Status admitted = exchange->Admit(connection);
     exchange->Finish(admitted.ok() ? work(exchange->caller(), connection) : admitted);

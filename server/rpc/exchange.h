@@ -84,8 +84,9 @@ struct Ready {
 void WhenReady(const SharedExchange& exchange, std::optional<std::string_view> permit_token,
                absl::AnyInvocable<void(const SharedExchange&, const Ready&)> then);
 
-// An exchange whose answer is the context's default reactor's.
-SharedExchange UnaryExchange(Core& core, std::string_view method, grpc::CallbackServerContext* context);
+// An exchange whose answer is the reactor's: the context's default one, which may be asked for only once.
+SharedExchange UnaryExchange(Core& core, std::string_view method, grpc::CallbackServerContext* context,
+                             grpc::ServerUnaryReactor* reactor);
 
 }  // namespace tally::rpc
 

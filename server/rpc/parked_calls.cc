@@ -64,7 +64,7 @@ grpc::ServerUnaryReactor* ParkedCalls::Claim(grpc::CallbackServerContext* contex
                                              v1::ClaimResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   WhenReady(
-      UnaryExchange(core_, "tally.v1.ParkedCalls.Claim", context), std::nullopt,
+      UnaryExchange(core_, "tally.v1.ParkedCalls.Claim", context, reactor), std::nullopt,
       [request, response](const SharedExchange& exchange, const Ready&) {
         decide::ClaimRequest claim;
         if (request->claim_ms() < kClaimMsMin || request->claim_ms() > kClaimMsMax) {
@@ -123,7 +123,7 @@ grpc::Status ReadResolve(const v1::ResolveRequest& request, v1::Role role, decid
 grpc::ServerUnaryReactor* ParkedCalls::Resolve(grpc::CallbackServerContext* context, const v1::ResolveRequest* request,
                                                v1::ResolveResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, "tally.v1.ParkedCalls.Resolve", context), std::nullopt,
+  WhenReady(UnaryExchange(core_, "tally.v1.ParkedCalls.Resolve", context, reactor), std::nullopt,
             [request, response](const SharedExchange& exchange, const Ready&) {
               decide::ResolveRequest resolve;
               grpc::Status form = ReadResolve(*request, exchange->caller().role, resolve);

@@ -84,7 +84,7 @@ void Act(const SharedExchange& exchange, const std::string& permit_id, v1::Permi
 grpc::ServerUnaryReactor* Permits::Revoke(grpc::CallbackServerContext* context, const v1::RevokePermitRequest* request,
                                           v1::PermitActionResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, "tally.v1.Permits.Revoke", context), std::nullopt,
+  WhenReady(UnaryExchange(core_, "tally.v1.Permits.Revoke", context, reactor), std::nullopt,
             [request, response](const SharedExchange& exchange, const Ready&) {
               Act<ledger::RevokeRequest>(exchange, request->permit_id(), *response);
             });
@@ -94,7 +94,7 @@ grpc::ServerUnaryReactor* Permits::Revoke(grpc::CallbackServerContext* context, 
 grpc::ServerUnaryReactor* Permits::Close(grpc::CallbackServerContext* context, const v1::ClosePermitRequest* request,
                                          v1::PermitActionResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  WhenReady(UnaryExchange(core_, "tally.v1.Permits.Close", context), std::nullopt,
+  WhenReady(UnaryExchange(core_, "tally.v1.Permits.Close", context, reactor), std::nullopt,
             [request, response](const SharedExchange& exchange, const Ready&) {
               Act<ledger::CloseRequest>(exchange, request->permit_id(), *response);
             });
