@@ -43,14 +43,15 @@ v1::Refusal BodyIsGone() {
   return refusal;
 }
 
-void Fill(ledger::Reply& reply, v1::AuthorizeResponse& response) {
+void Fill(const v1::AuthorizeRequest& request, ledger::Reply& reply, v1::AuthorizeResponse& response) {
   const decide::Answer& answer = reply.answer;
   response.set_disposition(decide::Info(answer.verdict).disposition);
   v1::Refusal refusal = RefusalOf(answer);
   if (answer.verdict == decide::Verdict::kReplay && !reply.result) refusal = BodyIsGone();
   if (refusal.kind() != v1::KIND_UNSPECIFIED) *response.mutable_refusal() = std::move(refusal);
   if (answer.call_id) response.set_call_id(ledger::IdText(*answer.call_id));
-  response.set_attempt_id(std::string(ledger::Bytes(answer.attempt_id)));
+  // The asker's own. Another attempt's id is for whoever made it: it fences what is said about that attempt.
+  response.set_attempt_id(request.attempt_id());
   response.set_attempt_number(answer.attempt_number);
   response.set_state(answer.state);
   response.set_send_within_ms(answer.send_within / 1000);
@@ -92,7 +93,7 @@ void Prepared(const SharedExchange& exchange, const Ready& ready, const v1::Auth
       keys::Commit(keys::Domain::kArguments, ledger::Bytes(bodies.arguments_salt), bodies.arguments).bytes;
   if (request.has_lease_ms()) call.lease = request.lease_ms() * 1000;
   Decide(exchange, terms.shard, lane::Priority::kNew, std::move(call), std::move(bodies),
-         [&response](ledger::Reply& reply) { Fill(reply, response); });
+         [&request, &response](ledger::Reply& reply) { Fill(request, reply, response); });
 }
 
 }  // namespace
