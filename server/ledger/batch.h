@@ -46,7 +46,7 @@ struct Batch {
   bool know_attempt_ids = false;  // look attempt ids up instead of trusting the insert to find the used ones
   absl::flat_hash_map<decide::Hash, int16_t> intent_shards;  // of every intent that may be stored
   absl::flat_hash_map<decide::Hash, ClaimRow> claimed;
-  std::vector<v1::Receipt> receipts;  // one for each of world.drafts
+  std::vector<v1::Receipt> receipts;                                       // one for each of world.drafts
   absl::flat_hash_map<std::pair<decide::Id, int64_t>, size_t> receipt_of;  // (permit, sequence) → index
   absl::flat_hash_map<decide::Id, CallBodies> bodies;
   std::vector<EvidenceRow> evidence;
@@ -56,8 +56,8 @@ inline CallJob& JobOf(lane::Job* job) { return static_cast<CallJob&>(*job); }
 
 // ---- load.cc ----
 
-// Loads what the batch's decisions need (see lib/decide/decide.h), in the order principals, calls, permits, intents. New
-// intents are claimed by insert before anything is read of them.
+// Loads what the batch's decisions need (see lib/decide/decide.h), in the order principals, calls, permits, intents.
+// New intents are claimed by insert before anything is read of them.
 void Load(Tx& tx, Batch& batch, TermsCache& terms);
 
 // Looks up attempt ids that the world does not know. True if any was found.
@@ -71,6 +71,11 @@ decide::Principal* PrincipalOf(Request& request);
 // Writes everything the decisions changed, comparing versions and counting rows; throws LostRace where they differ.
 void Store(Tx& tx, Batch& batch);
 
+// Parts of Store, in the order in which it takes them.
+void StoreCalls(Tx& tx, Batch& batch);
+void StoreAttempts(Tx& tx, Batch& batch);
+void StoreIntents(Tx& tx, Batch& batch);
+
 // The receipts and results that answers refer to and that were not written by this batch.
 void FillReplies(Tx& tx, Batch& batch);
 
@@ -80,9 +85,9 @@ inline std::string_view View(const decide::Id& id) { return {reinterpret_cast<co
 inline std::string_view View(const decide::Hash& hash) {
   return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
-decide::Id IdOf(const pqxx::field& uuid);                        // zero for null
+decide::Id IdOf(const pqxx::field& uuid);  // zero for null
 std::optional<decide::Id> OptionalId(const pqxx::field& uuid);
-decide::Hash HashOf(const pqxx::field& bytea);                   // zero for null
+decide::Hash HashOf(const pqxx::field& bytea);  // zero for null
 std::optional<decide::Hash> OptionalHash(const pqxx::field& bytea);
 std::optional<decide::Hash> NonZero(const decide::Hash& hash);
 
