@@ -81,7 +81,7 @@ absl::StatusOr<v1::CommitRequest> MakeCommit(const CommitOptions& options) {
 std::string CommitText(const v1::CommitResponse& response) {
   Fields fields;
   fields.Add("call", response.call_id());
-  fields.Add("state", v1::CallState_Name(response.state()));
+  if (response.state() != v1::CALL_STATE_UNSPECIFIED) fields.Add("state", v1::CallState_Name(response.state()));
   if (response.attempt_state() != response.state()) {
     fields.Add("attempt's state", v1::CallState_Name(response.attempt_state()));
   }

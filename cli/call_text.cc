@@ -39,7 +39,10 @@ std::string BodiesText(const v1::CallInfo& call) {
     fields.Add("reason", evidence.reason());
     fields.Add("time", LocalTime(evidence.time_us()));
     fields.Add("by", evidence.principal_id());
-    text += "\nevidence:\n" + fields.Text() + ForTerminal(evidence.body(), LineFeeds::kKeep) + "\n";
+    text += "\nevidence:\n" + fields.Text();
+    std::string body = ForTerminal(evidence.body(), LineFeeds::kKeep);
+    if (!body.empty() && body.back() != '\n') body += '\n';
+    text += body;
   }
   return text;
 }

@@ -44,7 +44,7 @@ int Export(Session& session, const std::string& folder) {
 }  // namespace
 
 void AddKey(CLI::App& app, Program& program) {
-  CLI::App* key = app.add_subcommand("key", "Public keys that receipts verify with");
+  CLI::App* key = app.add_subcommand("key", "Public keys that receipts verify with (role: auditor, admin)");
   key->require_subcommand(1);
   CLI::App* list = key->add_subcommand("list", "List them");
   list->callback([&program] { program.run = [&program] { return List(program.session); }; });

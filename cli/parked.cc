@@ -13,13 +13,13 @@
 #include "cli/text.h"
 #include "lib/keys/encoding.h"
 #include "lib/keys/hash.h"
-#include "lib/keys/uuid.h"
 #include "lib/receipt/payload.h"
 
 namespace tally::cli {
 namespace {
 
 std::string WaitsFor(const v1::ParkedCall& parked) {
+  if (!parked.call().attention().empty()) return "a person: " + parked.call().attention();
   if (parked.escalated()) return "a person";
   return parked.claimed_by().empty() ? "a look-up" : "a look-up, claimed";
 }
@@ -38,7 +38,8 @@ int List(Session& session, const std::string& permit, bool attention_only, const
   if (all.parked().empty() && !session.json()) return session.Done({}, "No call is parked.\n");
   Table table({"RECEIPT", "CALL", "TOOL", "KEY", "HOLD", "PARKED", "WAITS FOR"});
   for (const v1::ParkedCall& parked : all.parked()) {
-    table.Add({keys::HexEncode(parked.uncertain_receipt_id()), parked.call().call_id(), parked.call().tool(),
+    const std::string& receipt_id = parked.uncertain_receipt_id();
+    table.Add({receipt_id.empty() ? "-" : keys::HexEncode(receipt_id), parked.call().call_id(), parked.call().tool(),
                parked.call().key(), MoneyText(parked.hold(), parked.call().unit()), LocalTime(parked.parked_at_us()),
                WaitsFor(parked)});
   }
@@ -46,6 +47,8 @@ int List(Session& session, const std::string& permit, bool attention_only, const
 }
 
 std::string ParkedText(const v1::ParkedCall& parked) {
+  // A call whose outcome is known may still need a person: it was contradicted, say.
+  if (parked.call().state() != v1::UNCERTAIN) return CallText(parked.call());
   const std::string receipt = keys::HexEncode(parked.uncertain_receipt_id());
   Fields fields;
   fields.Add("receipt", receipt);
@@ -78,48 +81,18 @@ int Show(Session& session, const std::string& id) {
   return session.Done(ToJson(answer.value().parked(0)), ParkedText(answer.value().parked(0)));
 }
 
-// The call and attempt that a CALL_UNCERTAIN receipt stands for.
-struct Target {
-  std::string call_id;
-  std::string attempt_id;
-};
-
-// Of a call that is parked, which is the usual case.
-client::Answer<std::optional<Target>> FindParked(Session& session, client::Client& client,
-                                                 const std::string& receipt_id) {
-  v1::ListParkedRequest request;
-  request.set_uncertain_receipt_id(receipt_id);
-  request.set_page_size(1);
-  const auto answer = client.ListParked(request, session.call_options());
-  if (!answer.ok()) return answer.failure();
-  if (answer.value().parked().empty()) return std::optional<Target>();
-  const v1::CallInfo& call = answer.value().parked(0).call();
-  for (const v1::AttemptInfo& attempt : call.attempts()) {
-    if (attempt.state() == v1::UNCERTAIN) return std::optional<Target>({call.call_id(), attempt.attempt_id()});
-  }
-  return std::optional<Target>();
-}
-
-// Of a call that is parked no more: the same resolution given again gets its original receipt, so the attempt is looked
-// up by what the receipt says of it.
-client::Answer<std::optional<Target>> FindEnded(Session& session, client::Client& client,
-                                                const std::string& receipt_id) {
-  v1::GetReceiptRequest request;
-  request.set_receipt_id(receipt_id);
-  const auto receipt = client.GetReceipt(request, session.call_options());
-  if (!receipt.ok()) return receipt.failure();
-  const auto payload = receipt::Parse(receipt.value().payload());
-  if (!payload.ok() || payload->kind() != v1::CALL_UNCERTAIN) return std::optional<Target>();
-  v1::GetCallRequest call_request;
-  call_request.set_call_id(keys::UuidText(payload->call_id()));
-  const auto call = client.GetCall(call_request, session.call_options());
-  if (!call.ok()) return call.failure();
-  for (const v1::AttemptInfo& attempt : call.value().attempts()) {
-    if (keys::AttemptIdHash(attempt.attempt_id()).view() == payload->attempt_id_hash()) {
-      return std::optional<Target>({call.value().call_id(), attempt.attempt_id()});
+// The attempt that a CALL_UNCERTAIN receipt of the call stands for, whether or not it is parked still: the same
+// resolution given again gets its original receipt.
+std::optional<std::string> AttemptOf(const v1::CallInfo& call, const std::string& receipt_id) {
+  for (const v1::Receipt& receipt : call.receipts()) {
+    if (receipt.receipt_id() != receipt_id) continue;
+    const auto payload = receipt::Parse(receipt.payload());
+    if (!payload.ok()) return std::nullopt;
+    for (const v1::AttemptInfo& attempt : call.attempts()) {
+      if (keys::AttemptIdHash(attempt.attempt_id()).view() == payload->attempt_id_hash()) return attempt.attempt_id();
     }
   }
-  return std::optional<Target>();
+  return std::nullopt;
 }
 
 std::string ResolvedText(const v1::ResolveResponse& response, const EvidenceOptions& options) {
@@ -148,17 +121,20 @@ int Resolve(Session& session, const std::string& id, const EvidenceOptions& opti
   client::Client* client = session.Connect();
   if (client == nullptr) return session.exit_code();
 
-  auto target = FindParked(session, *client, *receipt_id);
-  if (target.ok() && !target.value()) target = FindEnded(session, *client, *receipt_id);
-  if (!target.ok()) return session.Fail(target.failure());
-  if (!target.value()) {
+  v1::ListParkedRequest find;
+  find.set_uncertain_receipt_id(*receipt_id);
+  const auto found = client->ListParked(find, session.call_options());
+  if (!found.ok()) return session.Fail(found.failure());
+  const v1::CallInfo call = found.value().parked().empty() ? v1::CallInfo() : found.value().parked(0).call();
+  const std::optional<std::string> attempt_id = AttemptOf(call, *receipt_id);
+  if (!attempt_id) {
     return session.Failed(absl::StrCat(id,
-                                       " is not the CALL_UNCERTAIN receipt of a parked call. Nothing was resolved. "
+                                       " is not the CALL_UNCERTAIN receipt of a call. Nothing was resolved. "
                                        "See tally parked list."));
   }
   v1::ResolveRequest request;
-  request.set_call_id(target.value()->call_id);
-  request.set_attempt_id(target.value()->attempt_id);
+  request.set_call_id(call.call_id());
+  request.set_attempt_id(*attempt_id);
   request.set_supersedes(*receipt_id);
   request.set_verdict(VerdictOf(options));
   *request.mutable_evidence() = *std::move(evidence);

@@ -97,7 +97,7 @@ int List(Session& session, const ListOptions& options) {
 }  // namespace
 
 void AddReceipt(CLI::App& app, Program& program) {
-  CLI::App* receipt = app.add_subcommand("receipt", "Signed decisions (role: auditor, operator; verify: anybody)");
+  CLI::App* receipt = app.add_subcommand("receipt", "Signed decisions (role: auditor; verify: anybody)");
   receipt->require_subcommand(1);
 
   CLI::App* list = receipt->add_subcommand("list", "A permit's chain, or the tenant's own");

@@ -46,7 +46,6 @@ class Export {
   void One(const std::string& receipt_id);
   void Chain(const v1::ListReceiptsRequest& which);
   void Head(const std::string& permit_id, const std::string& name);
-  void AllPermits();
   void Write(const v1::Receipt& receipt, const std::string& name);
   void WriteJws(const v1::Receipt& receipt);
 
@@ -141,28 +140,6 @@ void Export::Head(const std::string& permit_id, const std::string& name) {
   }
 }
 
-void Export::AllPermits() {
-  v1::ListPermitsRequest request;
-  // Ends: a page that is not the last has entries.
-  while (ok()) {
-    const auto answer = client_.ListPermits(request, session_.call_options());
-    if (!answer.ok()) {
-      failure_ = answer.failure();
-      if (failure_->kind == v1::KIND_UNAUTHORIZED) {
-        failure_->message +=
-            " Name the permits instead: --permit ID. This credential may not list them (role: operator).";
-      }
-      return;
-    }
-    for (const v1::PermitInfo& permit : answer.value().permits()) {
-      Chain(OfPermit(permit.permit_id()));
-      Head(permit.permit_id(), "head-" + permit.permit_id());
-    }
-    request.set_page_token(answer.value().next_page_token());
-    if (answer.value().permits().empty() || request.page_token().empty()) return;
-  }
-}
-
 int Export::Run() {
   status_ = MakeFolder(options_.folder);
   if (ok()) Keys();
@@ -172,9 +149,10 @@ int Export::Run() {
     Head(permit, options_.permits.size() == 1 ? "head" : "head-" + permit);
   }
   for (const std::string& call : options_.calls) Chain(OfCall(call));
+  // Nothing named: the tenant's own chain. Which permits there are is not an auditor's to list.
   if (options_.receipt_ids.empty() && options_.permits.empty() && options_.calls.empty()) {
-    Chain({});  // the tenant's own
-    AllPermits();
+    Chain({});
+    Tell("The tenant's own chain; name the permits whose receipts you want: --permit ID.");
   }
   const Json document = {{"out", options_.folder}, {"receipts", receipts_}, {"files", files_}};
   if (failure_) return session_.Fail(*failure_, LostAnswer::kAskAgain, document);
@@ -195,9 +173,9 @@ int RunExport(Session& session, const ExportOptions& options) {
 }  // namespace
 
 void AddReceiptExport(CLI::App& receipt, Program& program) {
-  CLI::App* command = receipt.add_subcommand(
-      "export",
-      "Write receipts as ID.dsse.json, with keys.json, keys.pem and the heads of chains; without a choice, all");
+  CLI::App* command = receipt.add_subcommand("export",
+                                             "Write receipts as ID.dsse.json, with keys.json, keys.pem and the heads "
+                                             "of permits' chains; nothing named: the tenant's own chain");
   auto options = std::make_shared<ExportOptions>();
   command->add_option("RECEIPT_ID", options->receipt_ids, "only these");
   command->add_option("--permit", options->permits, "this permit's chain and its head; may be repeated")

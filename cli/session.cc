@@ -73,11 +73,15 @@ int Session::Fail(const client::Failure& failure, LostAnswer lost, const Json& m
 int Session::FailWith(int exit_code, const client::Failure& failure, LostAnswer lost, const Json& more) {
   const std::string message = Message(failure, options.endpoint.server);
   std::string advice(failure.info().advice);
+  // The service's own sentences say what was done and what to do next; where it did not speak, or may be asked again,
+  // we do.
+  const bool spoken =
+      !failure.message.empty() && failure.code != client::kTransportCode && failure.retry != v1::RETRY_SAME_KEY;
   if (failure.kind == v1::KIND_UNAVAILABLE && lost == LostAnswer::kLookFirst) {
     advice =
         "It is not known whether it was done. List what there is before doing it again: a second one would be new.";
   }
-  Tell(absl::StrCat("tally: ", failure.code, ": ", message, "\n       ", advice));
+  Tell(absl::StrCat("tally: ", failure.code, ": ", message, spoken ? "" : "\n       ", spoken ? "" : advice));
   if (json()) {
     Json document = {
         {"kind", failure.info().name},

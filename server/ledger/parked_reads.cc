@@ -25,11 +25,11 @@ constexpr Statement kListParked{
     "AND ($3::uuid IS NULL OR c.permit_id = $3) AND c.call_id > $4 ORDER BY c.call_id LIMIT $5"};
 
 constexpr Statement kOneParked{
-    "one_parked",
-    "SELECT " TALLY_CALL_COLUMNS
-    ", r.payload FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id "
-    "LEFT JOIN receipts r ON r.shard = c.shard AND r.chain_id = c.permit_id AND r.sequence = c.state_seq "
-    "WHERE p.tenant = $1 AND c.shard = $2 AND c.call_id = $3 AND (c.state = 3 OR c.attention IS NOT NULL)"};
+    "one_parked", "SELECT " TALLY_CALL_COLUMNS
+                  ", r.payload FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id "
+                  "LEFT JOIN receipts r ON r.shard = c.shard AND r.chain_id = c.permit_id AND r.sequence = c.state_seq "
+                  "WHERE p.tenant = $1 AND c.shard = $2 AND c.call_id = $3 "
+                  "AND ($4::boolean OR c.state = 3 OR c.attention IS NOT NULL)"};
 
 constexpr int kPayloadColumn = 30;
 
@@ -46,11 +46,12 @@ constexpr Statement kCallOfReceipt{
     "SELECT r.payload FROM receipts r JOIN permits p ON p.tenant = $2 AND p.permit_id = r.chain_id "
     "WHERE r.receipt_id = $1"};
 
-// The call that a receipt is about; nullopt where there is no such receipt of this tenant.
+// The call that a CALL_UNCERTAIN receipt is about; nullopt where there is no such receipt of this tenant.
 std::optional<decide::Id> CallOfReceipt(Tx& tx, const std::string& tenant, const std::string& receipt_id) {
   const pqxx::result rows = tx.Exec(kCallOfReceipt, Binary(receipt_id), tenant);
   v1::ReceiptPayload payload;
-  if (rows.empty() || !payload.ParseFromString(Bytea(rows[0][0])) || payload.call_id().size() != 16) {
+  if (rows.empty() || !payload.ParseFromString(Bytea(rows[0][0])) || payload.kind() != v1::CALL_UNCERTAIN ||
+      payload.call_id().size() != 16) {
     return std::nullopt;
   }
   return ToId(payload.call_id());
@@ -60,14 +61,14 @@ absl::Status ReadOne(Tx& tx, const std::string& tenant, const ParkedFilter& filt
   const std::optional<decide::Id> call =
       filter.call ? filter.call : CallOfReceipt(tx, tenant, filter.uncertain_receipt_id);
   if (!call) return absl::NotFoundError("no such parked call");
-  const pqxx::result rows = tx.Exec(kOneParked, tenant, keys::Uuid7RandA(Bytes(*call)), IdText(*call));
+  // By its receipt a call is found after its end too: whoever repeats a Resolve whose answer was lost needs its
+  // attempt.
+  const pqxx::result rows =
+      tx.Exec(kOneParked, tenant, keys::Uuid7RandA(Bytes(*call)), IdText(*call), !filter.call.has_value());
   if (rows.empty()) return absl::NotFoundError("no such parked call");
   v1::ParkedCall& parked = list.emplace_back();
   const absl::Status converted = ToParkedWithTime(rows[0], parked);
   if (!converted.ok()) return converted;
-  if (!filter.call && parked.uncertain_receipt_id() != filter.uncertain_receipt_id) {
-    return absl::NotFoundError("the call is no longer parked by this receipt");
-  }
   AddEarlierAttempts(tx, rows[0], *parked.mutable_call());
   AddBodies(tx, rows[0], {.bodies = true}, *parked.mutable_call());
   AddReceipts(tx, rows[0], *parked.mutable_call());
