@@ -65,7 +65,7 @@ std::string Heading(const v1::AuthorizeResponse& response) {
 std::string ForPeople(const v1::AuthorizeResponse& response) {
   Fields fields;
   fields.Add("call", response.call_id());
-  if (response.attempt_number() > 0) {
+  if (response.disposition() == v1::DISPATCH) {
     fields.Add("attempt", absl::StrCat(keys::HexEncode(response.attempt_id()), " (", response.attempt_number(), ")"));
   }
   if (response.state() != v1::CALL_STATE_UNSPECIFIED) fields.Add("state", v1::CallState_Name(response.state()));

@@ -85,7 +85,8 @@ std::string CommitText(const v1::CommitResponse& response) {
   if (response.attempt_state() != response.state()) {
     fields.Add("attempt's state", v1::CallState_Name(response.attempt_state()));
   }
-  return "Recorded.\n" + fields.Text() + ReceiptLines(response.receipts());
+  for (const v1::Receipt& receipt : response.receipts()) fields.Add("receipt", keys::HexEncode(receipt.receipt_id()));
+  return "Recorded.\n" + fields.Text();
 }
 
 int Commit(Session& session, const CommitOptions& options) {

@@ -1,6 +1,6 @@
 """A gateway in Python: it asks before it sends, sends at most once, and reports what became of it.
 
-Needs python3-grpcio, and the stubs that the build makes (build/python on PYTHONPATH). docs/gateway-authors.md tells why
+Needs python3-grpcio, and the stubs that the build makes (build/dev/python on PYTHONPATH). docs/gateway-authors.md tells why
 each step stands where it stands.
 """
 
