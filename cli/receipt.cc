@@ -89,7 +89,7 @@ int List(Session& session, const ListOptions& options) {
                    payload->tool(), payload->state() == 0 ? "" : v1::CallState_Name(payload->state()), payload->code(),
                    id});
       },
-      session.call_options());
+      session.stream_options());
   if (!answer.ok()) return session.Fail(answer.failure());
   return session.Done({{"receipts", std::move(receipts)}}, table.Text());
 }

@@ -123,7 +123,7 @@ void Export::Chain(const v1::ListReceiptsRequest& which) {
         Write(receipt, keys::HexEncode(receipt.receipt_id()));
         if (options_.jws) chain.push_back(std::move(receipt));
       },
-      session_.call_options());
+      session_.stream_options());
   if (!answer.ok()) failure_ = answer.failure();
   for (const v1::Receipt& receipt : chain) WriteJws(receipt);
 }

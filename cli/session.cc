@@ -28,6 +28,12 @@ client::CallOptions Session::call_options() const {
   return {.timeout = options.timeout, .try_timeout = std::min(options.timeout, std::chrono::milliseconds(5'000))};
 }
 
+client::CallOptions Session::stream_options() const {
+  constexpr std::chrono::minutes kLongest{30};
+  return {.timeout = std::max<std::chrono::milliseconds>(options.timeout, kLongest),
+          .try_timeout = call_options().try_timeout};
+}
+
 client::Client* Session::Connect() {
   if (client_) return client_.get();
   if (options.endpoint.server.empty()) {

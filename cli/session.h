@@ -36,6 +36,8 @@ class Session {
 
   bool json() const { return options.json; }
   client::CallOptions call_options() const;
+  // For streams: a long chain may take longer than any one answer, as long as its receipts keep coming.
+  client::CallOptions stream_options() const;
 
   // The client, or null after the reason has been told; the command then returns `exit_code()`.
   client::Client* Connect();

@@ -56,7 +56,7 @@ set(TALLY_TEST_ENVIRONMENT
   "TALLY_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"   # where programs under test lie
   "TALLY_PYTHON=${CMAKE_BINARY_DIR}/python"       # where generated code for Python clients lies
   "ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_stack_use_after_return=1:strict_init_order=1"
-  "LSAN_OPTIONS=print_suppressions=0"
+  "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
   "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
 

@@ -23,6 +23,7 @@
 #include "server/rpc/server.h"
 #include "server/tallyd/commands.h"
 #include "server/tallyd/database.h"
+#include "server/tallyd/observe.h"
 
 namespace tally::tallyd {
 namespace {
@@ -167,6 +168,14 @@ absl::Status Serve(const std::string& data_dir) {
   lane::Sweeper sweeper(config->sweep_interval, FindLapsed(sweeping),
                         [&](std::unique_ptr<lane::Job> job) { router.Submit(std::move(job)); });
 
+  std::unique_ptr<ops::HttpServer> http;
+  if (!config->listen.http.empty()) {
+    auto observing = Observe(config->listen.http, registry, router, [raw = server->get()] { return raw->healthy(); });
+    if (!observing.ok()) return observing.status();
+    http = *std::move(observing);
+    ops::LogInfo("listening", {{"address", "http://" + http->address()}});
+    std::cout << "metrics on http://" << http->address() << "/metrics" << std::endl;
+  }
   for (const std::string& address : (*server)->addresses()) {
     ops::LogInfo("listening", {{"address", address}});
     std::cout << "listening on " << address << std::endl;

@@ -102,8 +102,10 @@ class Driver {
         case grpc::StatusCode::UNAVAILABLE:
         case grpc::StatusCode::ABORTED:
         case grpc::StatusCode::DEADLINE_EXCEEDED:
-        case grpc::StatusCode::RESOURCE_EXHAUSTED: break;
-        default: return status;
+        case grpc::StatusCode::RESOURCE_EXHAUSTED:
+          break;
+        default:
+          return status;
       }
       ++retries_;
       std::this_thread::sleep_for(std::chrono::milliseconds(30));

@@ -106,11 +106,10 @@ TEST(Race, OneIntentIsDispatchedOnceAcrossReplicasAndPermits) {
     callers.emplace_back([&, c] {
       const auto calls = v1::Calls::NewStub(fleet.replica(c).Channel());
       for (int round = 0; round < kRounds; ++round) {
-        const v1::AuthorizeRequest request =
-            Wanted(permits[c].permit_token(), "k" + std::to_string(round), round + 1);
+        const v1::AuthorizeRequest request = Wanted(permits[c].permit_token(), "k" + std::to_string(round), round + 1);
         together.arrive_and_wait();
         const Told told = Ask(*calls, fleet.credential(v1::GATEWAY), request);
-        outcomes[c].push_back(!told.status.ok() ? "error " + ReasonOf(told.status)
+        outcomes[c].push_back(!told.status.ok()                           ? "error " + ReasonOf(told.status)
                               : told.answer.disposition() == v1::DISPATCH ? "DISPATCH"
                                                                           : told.answer.refusal().code());
       }

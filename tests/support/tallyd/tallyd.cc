@@ -113,9 +113,9 @@ Fleet::Fleet(Postgres& postgres, int count, const std::string& lanes) : conninfo
     const fs::path data_dir = folder_.path() / std::to_string(i);
     fs::create_directory(data_dir);
     fs::permissions(data_dir, fs::perms::owner_all);
-    WriteFile(data_dir / "tallyd.toml",
-              "database_url = '''" + conninfo_ + "'''\nissuer = \"test.example\"\nsweep_interval = \"200ms\"\n[lanes]\n" +
-                  lanes + "\n");
+    WriteFile(data_dir / "tallyd.toml", "database_url = '''" + conninfo_ +
+                                            "'''\nissuer = \"test.example\"\nsweep_interval = \"200ms\"\n[lanes]\n" +
+                                            lanes + "\n");
     fs::permissions(data_dir / "tallyd.toml", fs::perms::owner_read | fs::perms::owner_write);
     if (i == 0) {
       MustRun(Program("tallyd") + " init --data-dir " + data_dir.string());
@@ -169,10 +169,10 @@ v1::MintResponse Fleet::Mint(v1::MintRequest request) {
 std::string Fleet::VerifyChain(const std::string& permit_id) {
   const std::string out = (folder_.path() / ("export-" + permit_id)).string();
   int status = 0;
-  const std::string exported =
-      Shell(Program("tally") + " --server " + replica(0).socket() + " --credential " +
-                (folder_.path() / "AUDITOR.credential").string() + " receipt export --permit " + permit_id + " --out " + out,
-            &status);
+  const std::string exported = Shell(Program("tally") + " --server " + replica(0).socket() + " --credential " +
+                                         (folder_.path() / "AUDITOR.credential").string() +
+                                         " receipt export --permit " + permit_id + " --out " + out,
+                                     &status);
   if (status != 0) return "export: " + exported;
   const std::string verified =
       Shell(Program("tally") + " receipt verify " + out + "/*.dsse.json --keys " + out + "/keys.json", &status);

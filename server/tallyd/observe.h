@@ -1,0 +1,23 @@
+#ifndef TALLY_SERVER_TALLYD_OBSERVE_H_
+#define TALLY_SERVER_TALLYD_OBSERVE_H_
+
+#include <prometheus/registry.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/lane/router.h"
+#include "server/ops/http.h"
+
+namespace tally::tallyd {
+
+// Serves /metrics (Prometheus text format 0.0.4) and /healthz (200 while the database answers, else 503). What it
+// refers to must outlive it.
+absl::StatusOr<std::unique_ptr<ops::HttpServer>> Observe(const std::string& address, prometheus::Registry& registry,
+                                                         const lane::Router& router, std::function<bool()> healthy);
+
+}  // namespace tally::tallyd
+
+#endif  // TALLY_SERVER_TALLYD_OBSERVE_H_
