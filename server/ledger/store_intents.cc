@@ -78,6 +78,10 @@ class StoringIntents {
     return ShardOf(call_id);
   }
 
+  static void AddLease(Int64Array& leases, const decide::Intent& intent) {
+    intent.lease_end > 0 ? leases.Add(intent.lease_end) : leases.AddNull();
+  }
+
   void Delete(const Hash& hash) {
     delete_shards_.Add(batch_.intent_shards.at(hash));
     delete_hashes_.Add(hash);
@@ -85,7 +89,6 @@ class StoringIntents {
 
   void Store(const decide::Intent& intent) {
     std::optional<Id> open_was = intent.open_was;
-    const auto lease = intent.lease_end > 0 ? std::optional(intent.lease_end) : std::nullopt;
     if (const auto claim = batch_.claimed.find(intent.hash); claim != batch_.claimed.end()) {
       const ClaimRow& row = claim->second;
       if (!intent.done_dirty && intent.open_call == row.call_id && intent.lease_end == row.lease_end) return;  // stands
@@ -97,7 +100,7 @@ class StoringIntents {
       insert_hashes_.Add(intent.hash);
       insert_calls_.Add(intent.open_call);
       insert_permits_.Add(intent.open_permit);
-      insert_leases_.Add(lease);
+      AddLease(insert_leases_, intent);
       return;
     } else if (intent.own && !intent.open_call) {
       delete_shards_.Add(Shard(intent));
@@ -109,7 +112,7 @@ class StoringIntents {
     open_was_.Add(open_was);
     open_calls_.Add(intent.open_call);
     open_permits_.Add(intent.open_call ? std::optional(intent.open_permit) : std::nullopt);
-    leases_.Add(lease);
+    AddLease(leases_, intent);
     open_dirty_.Add(intent.open_dirty);
     done_calls_.Add(intent.done_call);
     done_permits_.Add(intent.done_call ? std::optional(intent.done_permit) : std::nullopt);
