@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/lane/counters.h"
+#include "server/lane/intake.h"
 #include "server/lane/job.h"
 #include "server/lane/lane.h"
 
@@ -17,22 +18,20 @@ namespace tally::lane {
 // pages with nobody else's.
 inline constexpr int16_t kShards = 16;
 
-class Router {
+class Router final : public Intake {
  public:
   // `open_store` is called once for each lane, from 0, before this returns. 1 <= lanes <= kShards; more or less is
   // brought into that range.
   Router(int lanes, LaneOptions options, const std::function<std::unique_ptr<Store>(int lane)>& open_store);
-  ~Router();  // Drain(now)
+  ~Router() override;  // Drain(now)
 
   int lanes() const { return static_cast<int>(lanes_.size()); }
   int LaneOf(int16_t shard) const { return shard * lanes() / kShards; }
 
-  // From any thread; never waits. The job is finished exactly once, now if it is refused. A shard that does not exist
-  // is kFailed.
-  void Submit(std::unique_ptr<Job> job);
-
-  // Refuses what is new, and finishes what was accepted; see Lane::Drain.
-  void Drain(Job::Clock::time_point until);
+  // A shard that does not exist is kFailed.
+  void Submit(std::unique_ptr<Job> job) override;
+  // See Lane::Drain.
+  void Drain(Job::Clock::time_point until) override;
 
   // One for each lane.
   std::vector<Counts> counts() const;

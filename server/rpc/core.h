@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "lib/keys/signer.h"
-#include "server/lane/router.h"
+#include "server/lane/intake.h"
 #include "server/ledger/keystore.h"
 #include "server/ledger/terms_cache.h"
 #include "server/rpc/metrics.h"
@@ -16,7 +16,7 @@ namespace tally::rpc {
 // What all services share. Everything it refers to outlives the server.
 struct Core {
   const keys::Signer& signer;
-  lane::Router& router;
+  lane::Intake& router;
   Workers& workers;
   ledger::TermsCache& terms;
   ledger::TenantSecrets& secrets;
