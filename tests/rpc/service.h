@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lib/keys/sealed.h"
+#include "server/lane/router.h"
 #include "server/rpc/server.h"
 #include "tally/v1/calls.grpc.pb.h"
 #include "tally/v1/parked.grpc.pb.h"
