@@ -1,5 +1,7 @@
 #include "server/postgres/process.h"
 
+#include <unistd.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -14,8 +16,14 @@ namespace tally::postgres {
 namespace {
 
 std::string ReadProc(pid_t pid, const char* name) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/", name), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // Not by a stream: its buffer throws if the process ends between open and read (ESRCH).
+  std::string text;
+  const int file = open(absl::StrCat("/proc/", pid, "/", name).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  char buffer[4096];
+  for (ssize_t size; (size = read(file, buffer, sizeof(buffer))) > 0;) text.append(buffer, static_cast<size_t>(size));
+  close(file);
+  return text;
 }
 
 }  // namespace
