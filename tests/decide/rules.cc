@@ -59,6 +59,7 @@ std::string BrokenRule(const Store& store) {
     const PermitTerms& terms = *permit.terms;
     std::vector<Sums> sums(terms.grants.size());
     int64_t open = 0, attempts = 0, with_attempts = 0;
+    std::map<v1::CallState, int64_t> ends;
     for (const auto& [call_id, call] : store.calls) {
       if (call.permit_id != id) continue;
       if (std::string broken = BrokenCall(call, terms); !broken.empty()) return broken;
@@ -66,6 +67,7 @@ std::string BrokenRule(const Store& store) {
       attempts += static_cast<int64_t>(call.attempts.size());
       with_attempts += !call.attempts.empty();
       for (const Attempt& attempt : call.attempts) {
+        ++ends[attempt.state];
         Sums& sum = sums[static_cast<size_t>(call.grant_index) - 1];
         sum.slots += Takes(attempt);
         sum.held += attempt.held;
@@ -88,6 +90,10 @@ std::string BrokenRule(const Store& store) {
     if (permit.open_calls != open) return "open_calls is not the number of open calls";
     if (permit.attempts != attempts) return "attempts is not the number of attempts";
     if (permit.calls != with_attempts) return "calls is not the number of calls with an attempt";
+    if (permit.succeeded != ends[v1::SUCCEEDED] || permit.tool_error != ends[v1::TOOL_ERROR] ||
+        permit.released != ends[v1::RELEASED] || permit.not_happened != ends[v1::NOT_HAPPENED]) {
+      return "the closing counts are not the attempts that ended so";
+    }
     const auto& chain = store.chains.at(id);
     const auto denied =
         std::count_if(chain.begin(), chain.end(), [](const Link& link) { return link.kind == v1::CALL_DENIED; });
