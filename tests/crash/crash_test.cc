@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kCallers = 8;
 constexpr int64_t kAmount = 10;
+constexpr int kAskedAgainMax = 2000;
 
 int Kills() {
   const char* text = std::getenv("TALLY_CRASHES");
@@ -65,7 +66,15 @@ class Driver {
     EXPECT_EQ(BrokenRule(fleet_.conninfo()), "");
     EXPECT_EQ(Query(fleet_.conninfo(), "SELECT spent FROM grants"), std::to_string(kAmount * succeeded_));
     EXPECT_EQ(Query(fleet_.conninfo(), "SELECT held FROM grants"), std::to_string(kAmount * uncertain_));
-    const std::map<std::string, std::string> stored = Stored();
+    std::map<std::string, std::string> stored;
+    std::set<std::pair<std::string, int>> granted;
+    for (const v1::Receipt& receipt : fleet_.Chain(permit_.permit_id())) {
+      stored[receipt.receipt_id()] = receipt.SerializeAsString();
+      v1::ReceiptPayload payload;
+      ASSERT_TRUE(payload.ParseFromString(receipt.payload()));
+      if (payload.kind() != v1::CALL_ALLOWED) continue;
+      EXPECT_TRUE(granted.emplace(payload.call_id(), payload.attempt_number()).second) << "an attempt granted twice";
+    }
     int missing = 0;
     for (const auto& [id, receipt] : told_) {
       const auto found = stored.find(id);
@@ -73,6 +82,7 @@ class Driver {
     }
     EXPECT_EQ(missing, 0) << "of " << told_.size() << " acknowledged receipts";
     EXPECT_EQ(fleet_.VerifyChain(permit_.permit_id()), "");
+    AskAgain();
     std::cout << "  " << told_.size() << " decisions acknowledged, " << succeeded_ << " calls succeeded, " << uncertain_
               << " parked, " << retries_ << " requests repeated" << std::endl;
   }
@@ -135,6 +145,19 @@ class Driver {
     return Persist([&](grpc::ClientContext& context) { return calls.Commit(&context, request, &answer); });
   }
 
+  // A key that ended is never let through again: its success is replayed, and what is unknown stays so.
+  void AskAgain() {
+    const auto calls = v1::Calls::NewStub(fleet_.replica(0).Channel());
+    int asked = 0;
+    for (const auto& [key, disposition] : ended_) {
+      if (++asked > kAskedAgainMax) break;
+      v1::AuthorizeResponse answer;
+      const grpc::Status status = Authorize(*calls, key, RandomAttemptId(), answer);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      ASSERT_EQ(answer.disposition(), disposition) << key;
+    }
+  }
+
   // Attempts until one is sent; each that is not sent is given back first.
   bool OneCall(v1::Calls::Stub& calls, const std::string& key, std::mt19937& random) {
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -144,8 +167,13 @@ class Driver {
       if (!status.ok()) return Fail("Authorize: " + status.error_message());
       Note(granted);
       const bool window_over = granted.disposition() == v1::PENDING;
-      if (granted.disposition() != v1::DISPATCH && !window_over) {
+      if (granted.disposition() != v1::DISPATCH && !(window_over && granted.refusal().code() == "SEND_WINDOW_OVER")) {
         return Fail("Authorize: " + granted.ShortDebugString().substr(0, 300));
+      }
+      // Every attempt before was acknowledged as given back.
+      if (granted.attempt_number() != attempt + 1) {
+        return Fail("attempt " + std::to_string(attempt + 1) + " of key " + key + " was granted as number " +
+                    std::to_string(granted.attempt_number()));
       }
       if (random() % 4 == 0) {  // somebody else with the same key, while it is open
         v1::AuthorizeResponse rival;
@@ -162,23 +190,11 @@ class Driver {
       Note(ended);
       if (outcome == v1::OUTCOME_NOT_SENT) continue;
       ++(outcome == v1::OUTCOME_SUCCEEDED ? succeeded_ : uncertain_);
+      std::lock_guard<std::mutex> lock(mutex_);
+      ended_[key] = outcome == v1::OUTCOME_SUCCEEDED ? v1::REPLAY : v1::PENDING;
       return true;
     }
     return true;
-  }
-
-  std::map<std::string, std::string> Stored() {
-    std::map<std::string, std::string> stored;
-    grpc::ClientContext context;
-    Prepare(context, fleet_.credential(v1::AUDITOR), 120);
-    v1::ListReceiptsRequest request;
-    request.set_permit_id(permit_.permit_id());
-    const auto receipts = v1::Receipts::NewStub(fleet_.replica(0).Channel());
-    const auto reader = receipts->List(&context, request);
-    v1::Receipt receipt;
-    while (reader->Read(&receipt)) stored[receipt.receipt_id()] = receipt.SerializeAsString();
-    EXPECT_TRUE(reader->Finish().ok());
-    return stored;
   }
 
   Fleet& fleet_;
@@ -186,20 +202,20 @@ class Driver {
   std::atomic<bool> stop_ = false;
   std::atomic<int64_t> succeeded_ = 0, uncertain_ = 0, retries_ = 0;
   std::mutex mutex_;
-  std::map<std::string, std::string> told_;  // receipt id → receipt
+  std::map<std::string, std::string> told_;       // receipt id → receipt
+  std::map<std::string, v1::Disposition> ended_;  // key → what it must be answered from then on
   std::string failure_;
 };
 
 template <typename Crash>
-void UnderLoad(Postgres& postgres, Crash&& crash) {
-  Fleet fleet(postgres, 1);
+void UnderLoad(Fleet& fleet, Crash&& crash) {
   Driver driver(fleet, fleet.Mint(Terms()));
   std::vector<std::thread> callers;
   for (int c = 0; c < kCallers; ++c) callers.emplace_back([&driver, c] { driver.Run(c); });
   std::mt19937 random(Seed());
   for (int kill = 0; kill < Kills(); ++kill) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 400));
-    crash(fleet);
+    crash(random);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   driver.Stop();
@@ -208,7 +224,8 @@ void UnderLoad(Postgres& postgres, Crash&& crash) {
 }
 
 TEST(Crash, TallydKilledUnderLoadLosesAndRepeatsNothing) {
-  UnderLoad(Postgres::Shared(), [](Fleet& fleet) {
+  Fleet fleet(Postgres::Shared(), 1);
+  UnderLoad(fleet, [&](std::mt19937&) {
     fleet.replica(0).Kill();
     fleet.replica(0).Start();
   });
@@ -216,10 +233,26 @@ TEST(Crash, TallydKilledUnderLoadLosesAndRepeatsNothing) {
 
 TEST(Crash, PostgresKilledUnderLoadLosesAndRepeatsNothing) {
   Postgres postgres(Postgres::Fsync::kOn);
-  UnderLoad(postgres, [&](Fleet&) {
+  Fleet fleet(postgres, 1);
+  UnderLoad(fleet, [&](std::mt19937&) {
     postgres.Kill();
     postgres.Restart();
   });
+}
+
+// The PostgreSQL that tallyd runs for itself, fsync on: it outlives its tallyd and is adopted by the next, or both go
+// down, as in a crash of the machine, and come back together.
+TEST(Crash, TallydAndItsOwnPostgresKilledUnderLoadLoseAndRepeatNothing) {
+  Fleet fleet;
+  int adopted = 0, both = 0;
+  UnderLoad(fleet, [&](std::mt19937& random) {
+    const bool with_postgres = random() % 2 == 0;
+    fleet.replica(0).Kill();
+    if (with_postgres) fleet.KillPrivatePostgres();
+    ++(with_postgres ? both : adopted);
+    fleet.replica(0).Start();
+  });
+  std::cout << "  tallyd killed alone " << adopted << " times, with its PostgreSQL " << both << " times" << std::endl;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/postgres/cluster.h"
+#include "server/postgres/postmaster_file.h"
 #include "server/postgres/process.h"
 
 namespace tally::test {
@@ -72,6 +74,29 @@ ServerFolder::~ServerFolder() {
   }
 }
 
+void KillServer(const fs::path& data_dir) {
+  const postgres::Layout layout(data_dir);
+  const auto name = postgres::ClusterName(layout);
+  const auto file = postgres::ReadPostmasterFile(layout.cluster);
+  const auto process = file ? postgres::Process::Find(file->pid) : std::nullopt;
+  const auto uid = process ? postgres::RunsAs(process->pid) : std::nullopt;
+  if (!name.ok() || !uid) Die("nothing to kill: the server is not running");
+  // A file that was left behind may name a process that is not the server.
+  const auto words = postgres::CommandLine(process->pid);
+  if (std::find(words.begin(), words.end(), absl::StrCat("config_file=", layout.config.string())) == words.end()) {
+    Die("nothing to kill: the server is not running");
+  }
+  // The parent first: it would see its children die and start others.
+  kill(process->pid, SIGKILL);
+  for (int tries = 0; tries < 1000; ++tries) {
+    const auto left = postgres::ClusterProcesses(*name, *uid);
+    if (left.empty() && !process->alive()) return;
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  Die("the server's processes do not die");
+}
+
 Postgres::Postgres(Fsync fsync) {
   postgres::PrivateOptions options{.settings = {{"shared_buffers", "64MB"}, {"max_wal_size", "512MB"}}};
   if (fsync == Fsync::kOff) options.settings["fsync"] = "off";
@@ -111,22 +136,7 @@ void Postgres::MakeTemplate(const std::string& name, const std::function<void(co
   fill(ConnectionString(postgres::kRole, name));
 }
 
-void Postgres::Kill() {
-  const auto name = postgres::ClusterName(postgres::Layout(folder_.data_dir()));
-  const pid_t postmaster = server_->postmaster_pid();
-  const auto uid = postgres::RunsAs(postmaster);
-  if (!name.ok() || postmaster <= 0 || !uid) Die("nothing to kill: the server is not running");
-  const auto process = postgres::Process::Find(postmaster);
-  // The parent first: it would see its children die and start others.
-  kill(postmaster, SIGKILL);
-  for (int tries = 0; tries < 1000; ++tries) {
-    const auto left = postgres::ClusterProcesses(*name, *uid);
-    if (left.empty() && (!process || !process->alive())) return;
-    for (const pid_t pid : left) kill(pid, SIGKILL);
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  Die("the server's processes do not die");
-}
+void Postgres::Kill() { KillServer(folder_.data_dir()); }
 
 void Postgres::Restart() {
   if (const absl::Status status = server_->EnsureRunning(); !status.ok()) Die(std::string(status.message()));

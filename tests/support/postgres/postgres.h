@@ -33,6 +33,10 @@ class ServerFolder {
   pid_t watchdog_;
 };
 
+// SIGKILLs the private server of a data folder and all its processes, as a crash of the machine would, and returns when
+// they are gone. Fails the program if none runs there.
+void KillServer(const std::filesystem::path& data_dir);
+
 // Any failure to make or run the server ends the program with a message: no test can go on without it.
 class Postgres {
  public:
@@ -53,8 +57,7 @@ class Postgres {
   std::string ConnectionString(const std::string& role, const std::string& database) const;
   pid_t postmaster_pid() const { return server_->postmaster_pid(); }
 
-  // SIGKILLs the server and all its processes, as a crash of the machine would, and returns when they are gone.
-  void Kill();
+  void Kill();  // KillServer
   // Starts it again after Kill; crash recovery runs.
   void Restart();
 

@@ -18,11 +18,16 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "lib/keys/hash.h"
+#include "lib/receipt/verify_set.h"
+#include "server/postgres/postmaster_file.h"
+#include "server/postgres/settings.h"
 
 namespace tally::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kConfig[] = "issuer = \"test.example\"\nsweep_interval = \"200ms\"\n[lanes]\n";
 
 [[noreturn]] void Die(const std::string& why) {
   std::cerr << why << std::endl;
@@ -108,27 +113,35 @@ std::shared_ptr<grpc::Channel> Tallyd::Channel() const {
 std::string Tallyd::Log() const { return ReadFile(data_dir_ / "log"); }
 
 Fleet::Fleet(Postgres& postgres, int count, const std::string& lanes) : conninfo_(postgres.CreateDatabase()) {
-  fs::path first;
   for (int i = 0; i < count; ++i) {
-    const fs::path data_dir = folder_.path() / std::to_string(i);
-    fs::create_directory(data_dir);
-    fs::permissions(data_dir, fs::perms::owner_all);
-    WriteFile(data_dir / "tallyd.toml", "database_url = '''" + conninfo_ +
-                                            "'''\nissuer = \"test.example\"\nsweep_interval = \"200ms\"\n[lanes]\n" +
-                                            lanes + "\n");
-    fs::permissions(data_dir / "tallyd.toml", fs::perms::owner_read | fs::perms::owner_write);
-    if (i == 0) {
-      MustRun(Program("tallyd") + " init --data-dir " + data_dir.string());
-      first = data_dir;
-    } else {
-      fs::copy_file(first / "kek", data_dir / "kek");
-      fs::permissions(data_dir / "kek", fs::perms::owner_read | fs::perms::owner_write);
-    }
-    replicas_.push_back(std::make_unique<Tallyd>(data_dir));
-    replicas_.back()->Start();
+    AddReplica(folder_.path() / std::to_string(i), "database_url = '''" + conninfo_ + "'''\n" + kConfig + lanes + "\n");
   }
+  MakePrincipals();
+}
 
-  credentials_[v1::ADMIN] = ReadFile(first / "admin.credential");
+Fleet::Fleet() {
+  AddReplica(folder_.data_dir(), kConfig);
+  MakePrincipals();
+}
+
+void Fleet::AddReplica(const fs::path& data_dir, const std::string& config) {
+  fs::create_directory(data_dir);
+  fs::permissions(data_dir, fs::perms::owner_all);
+  WriteFile(data_dir / "tallyd.toml", config);
+  fs::permissions(data_dir / "tallyd.toml", fs::perms::owner_read | fs::perms::owner_write);
+  if (replicas_.empty()) {
+    MustRun(Program("tallyd") + " init --data-dir " + data_dir.string());
+    first_ = data_dir;
+  } else {
+    fs::copy_file(first_ / "kek", data_dir / "kek");
+    fs::permissions(data_dir / "kek", fs::perms::owner_read | fs::perms::owner_write);
+  }
+  replicas_.push_back(std::make_unique<Tallyd>(data_dir));
+  replicas_.back()->Start();
+}
+
+void Fleet::MakePrincipals() {
+  credentials_[v1::ADMIN] = ReadFile(first_ / "admin.credential");
   while (credentials_[v1::ADMIN].ends_with('\n')) credentials_[v1::ADMIN].pop_back();
   const auto tenants = v1::Tenants::NewStub(replica(0).Channel());
   v1::CreateTenantRequest tenant;
@@ -150,10 +163,15 @@ Fleet::Fleet(Postgres& postgres, int count, const std::string& lanes) : conninfo
       Die("no principal: " + status.error_message());
     }
     credentials_[role] = response.credential();
-    WriteFile(folder_.path() / (v1::Role_Name(role) + ".credential"), response.credential());
-    fs::permissions(folder_.path() / (v1::Role_Name(role) + ".credential"),
-                    fs::perms::owner_read | fs::perms::owner_write);
   }
+}
+
+std::string Fleet::conninfo() const {
+  if (!conninfo_.empty()) return conninfo_;
+  const auto file = postgres::ReadPostmasterFile(postgres::Layout(folder_.data_dir()).cluster);
+  if (!file || !file->ready) Die("the private PostgreSQL does not run");
+  return postgres::ConnectionParameter("host", file->sockets.string()) + " port=" + std::to_string(postgres::kPort) +
+         " user=" + postgres::kRole + " dbname=" + postgres::kDatabase;
 }
 
 v1::MintResponse Fleet::Mint(v1::MintRequest request) {
@@ -166,17 +184,47 @@ v1::MintResponse Fleet::Mint(v1::MintRequest request) {
   return response;
 }
 
+std::vector<v1::Receipt> Fleet::Chain(const std::string& permit_id) {
+  v1::ListReceiptsRequest request;
+  request.set_permit_id(permit_id);
+  grpc::ClientContext context;
+  Prepare(context, credential(v1::AUDITOR), 120);
+  const auto receipts = v1::Receipts::NewStub(replica(0).Channel());
+  const auto reader = receipts->List(&context, request);
+  std::vector<v1::Receipt> chain;
+  for (v1::Receipt receipt; reader->Read(&receipt);) chain.push_back(std::move(receipt));
+  if (const grpc::Status status = reader->Finish(); !status.ok()) Die("no receipts: " + status.error_message());
+  return chain;
+}
+
 std::string Fleet::VerifyChain(const std::string& permit_id) {
-  const std::string out = (folder_.path() / ("export-" + permit_id)).string();
-  int status = 0;
-  const std::string exported = Shell(Program("tally") + " --server " + replica(0).socket() + " --credential " +
-                                         (folder_.path() / "AUDITOR.credential").string() +
-                                         " receipt export --permit " + permit_id + " --out " + out,
-                                     &status);
-  if (status != 0) return "export: " + exported;
-  const std::string verified =
-      Shell(Program("tally") + " receipt verify " + out + "/*.dsse.json --keys " + out + "/keys.json", &status);
-  return status == 0 ? "" : verified;
+  const auto receipts = v1::Receipts::NewStub(replica(0).Channel());
+  grpc::ClientContext asking_keys, asking_head;
+  Prepare(asking_keys, credential(v1::AUDITOR));
+  Prepare(asking_head, credential(v1::AUDITOR));
+  v1::KeysResponse published;
+  if (const auto status = receipts->Keys(&asking_keys, {}, &published); !status.ok()) return status.error_message();
+  std::vector<keys::KnownKey> known;
+  for (const v1::PublishedKey& key : published.keys()) known.push_back({.name = key.name(), .bytes = key.public_key()});
+
+  std::vector<receipt::Input> inputs;
+  for (v1::Receipt& receipt : Chain(permit_id))
+    inputs.push_back({std::to_string(inputs.size() + 1), std::move(receipt)});
+  v1::HeadRequest request;
+  request.set_permit_id(permit_id);
+  v1::Receipt head;
+  if (const auto status = receipts->Head(&asking_head, request, &head); !status.ok()) return status.error_message();
+  inputs.push_back({"head", std::move(head)});
+
+  const receipt::SetReport report = receipt::VerifySet(inputs, keys::KeyRing(std::move(known)));
+  for (const receipt::ReceiptReport& one : report.receipts) {
+    if (one.outcome != receipt::Outcome::kGood) return "receipt " + one.source + ": " + one.fault.value_or("not good");
+  }
+  if (report.chains.size() != 1) return std::to_string(report.chains.size()) + " chains";
+  const receipt::ChainReport& chain = report.chains.front();
+  if (!chain.faults.empty()) return chain.faults.front();
+  if (!chain.complete || chain.receipts + 1 != inputs.size()) return "the chain is not whole";
+  return report.outcome == receipt::Outcome::kGood ? "" : std::string(receipt::OutcomeName(report.outcome));
 }
 
 void Prepare(grpc::ClientContext& context, const std::string& credential, int seconds) {

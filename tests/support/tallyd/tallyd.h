@@ -41,24 +41,36 @@ class Tallyd {
   pid_t pid_ = -1;
 };
 
-// A database, `count` replicas on it, one tenant with a principal of each role, and a permit.
+// A database, replicas on it, and one tenant with a principal of each role.
 class Fleet {
  public:
   // `lanes`: the [lanes] section of every replica's config.
   Fleet(Postgres& postgres, int count, const std::string& lanes = "");
+  // One replica on the private PostgreSQL that it runs for itself.
+  Fleet();
 
   Tallyd& replica(size_t i) { return *replicas_[i]; }
   size_t size() const { return replicas_.size(); }
-  const std::string& conninfo() const { return conninfo_; }
+  // Of a private PostgreSQL: as it runs now.
+  std::string conninfo() const;
+  // Kills the private PostgreSQL; its tallyd starts it again.
+  void KillPrivatePostgres() { KillServer(folder_.data_dir()); }
   const std::string& credential(v1::Role role) const { return credentials_[role]; }
   // Permit id and token of a new permit.
   v1::MintResponse Mint(v1::MintRequest request);
-  // Exports the permit's chain and verifies it with `tally receipt verify`; empty: good. Says what is wrong otherwise.
+  // The permit's receipts as an auditor gets them, in order. Ends the program if they cannot be had.
+  std::vector<v1::Receipt> Chain(const std::string& permit_id);
+  // Verifies them as a set, with the published keys, up to a head asked for now; empty: good and whole. Says what is
+  // wrong otherwise.
   std::string VerifyChain(const std::string& permit_id);
 
  private:
+  void AddReplica(const std::filesystem::path& data_dir, const std::string& config);
+  void MakePrincipals();
+
   ServerFolder folder_;
-  std::string conninfo_;
+  std::string conninfo_;         // empty: a private PostgreSQL
+  std::filesystem::path first_;  // the first replica's data folder
   std::vector<std::unique_ptr<Tallyd>> replicas_;
   std::array<std::string, 6> credentials_;
 };
