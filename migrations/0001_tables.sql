@@ -62,9 +62,11 @@ CREATE TABLE permits (
     terms           bytea NOT NULL,        -- tally.v1.PermitTerms
     expires_at_us   bigint NOT NULL,
     created_at_us   bigint NOT NULL,
+    scopes          smallint NOT NULL,     -- bits of the intent scopes (1 << IntentScope) of its grants with effects
     PRIMARY KEY (shard, permit_id)
 );
 CREATE UNIQUE INDEX permits_by_tenant ON permits (tenant, permit_id);
+CREATE INDEX permits_by_scopes ON permits (tenant, scopes, expires_at_us);
 
 -- What changes of a permit. `…_seq` name receipts of its chain; 0: none.
 CREATE TABLE permit_state (

@@ -19,7 +19,7 @@
 namespace tally::lane {
 
 struct LaneOptions {
-  size_t batch_max = 64;    // jobs in one transaction; at least 1
+  size_t batch_max = 128;   // jobs in one transaction; at least 1
   size_t queue_max = 4096;  // jobs that wait, of each priority; one more is answered kOverloaded
   int alone_tries = 4;      // transactions in which a job may lose alone before it is answered kContended
   // Before a batch that lost is tried again: a random time up to this, doubled with every further loss.

@@ -4,6 +4,7 @@
 #include "lib/keys/encoding.h"
 #include "lib/keys/hash.h"
 #include "lib/keys/text.h"
+#include "server/ledger/arrays.h"
 #include "server/ledger/calls.h"
 #include "server/ledger/control.h"
 #include "server/ledger/ids.h"
@@ -18,8 +19,11 @@ constexpr int32_t kMintLockSpace = 0x7a12;  // of advisory locks: mints, by tena
 
 using Terms = std::shared_ptr<const decide::PermitTerms>;
 
+constexpr int kScopesEnd = 1 << (v1::IntentScope_MAX + 1);
+
 constexpr Statement kUnexpired{"unexpired_permits",
-                               "SELECT permit_id FROM permits WHERE tenant = $1 AND expires_at_us > $2"};
+                               "SELECT permit_id FROM permits WHERE tenant = $1 AND scopes = ANY ($2::smallint[])"
+                               " AND expires_at_us > $3"};
 constexpr Statement kTermsById{
     "terms_by_id", "SELECT shard, tenant, terms, token_sha256 FROM permits WHERE permit_id = $1 AND tenant = $2"};
 constexpr Statement kIsLive{"permit_is_live",
@@ -37,10 +41,27 @@ absl::StatusOr<Terms> TermsById(Tx& tx, TermsCache& cache, const decide::Id& id,
   return *terms;
 }
 
+// The intent scopes of grants with effects, a bit each.
+int16_t ScopesOf(const decide::PermitTerms& terms) {
+  unsigned scopes = 0;
+  for (const decide::GrantTerms& grant : terms.grants) {
+    if (grant.effect != v1::READ) scopes |= 1U << grant.scope;
+  }
+  return static_cast<int16_t>(scopes);
+}
+
+// Permits of one and the same scope throughout agree; those of a tenant that never sets a scope are not even read.
 // Terms never change, so they are compared from memory; whether a permit is still live is asked only where it matters,
 // since that row changes with every call.
 absl::Status CheckScopes(Tx& tx, TermsCache& cache, const decide::PermitTerms& minted) {
-  for (const pqxx::row& row : tx.Exec(kUnexpired, minted.tenant, tx.now_us())) {
+  const int16_t scopes = ScopesOf(minted);
+  if (scopes == 0) return absl::OkStatus();
+  const bool one_scope = (scopes & (scopes - 1)) == 0;
+  Int16Array others;
+  for (int16_t other = 1; other < kScopesEnd; ++other) {
+    if (!one_scope || other != scopes) others.Add(other);
+  }
+  for (const pqxx::row& row : tx.Exec(kUnexpired, minted.tenant, others.Param(), tx.now_us())) {
     const auto live = TermsById(tx, cache, *OptionalId(row[0]), minted.tenant);
     if (!live.ok()) return live.status();
     absl::Status same = decide::CheckSameScope(minted, **live);
@@ -54,8 +75,8 @@ constexpr Statement kMinter{"minter", "SELECT 1 FROM principals WHERE principal_
 constexpr Statement kTenant{"mint_tenant", "SELECT 1 FROM tenants WHERE tenant = $1"};
 constexpr Statement kInsertPermit{
     "insert_permit",
-    "INSERT INTO permits (shard, permit_id, tenant, subject, token_sha256, terms, expires_at_us, created_at_us) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"};
+    "INSERT INTO permits (shard, permit_id, tenant, subject, token_sha256, terms, expires_at_us, created_at_us,"
+    " scopes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 constexpr Statement kInsertState{
     "insert_permit_state",
     "INSERT INTO permit_state (shard, permit_id, version, sequence, head, budget) VALUES ($1, $2, 1, $3, $4, $5)"};
@@ -67,7 +88,7 @@ void Insert(Tx& tx, const decide::PermitTerms& terms, const std::string& proto, 
             const receipt::ChainHead& head) {
   const std::string id = IdText(terms.permit_id);
   tx.ExecExpecting(1, kInsertPermit, terms.shard, id, terms.tenant, terms.subject, Binary(Bytes(token_sha256)),
-                   Binary(proto), terms.expires_at, tx.now_us());
+                   Binary(proto), terms.expires_at, tx.now_us(), ScopesOf(terms));
   tx.ExecExpecting(1, kInsertState, terms.shard, id, head.sequence, Binary(head.id), terms.budget);
   int index = 0;
   for (const decide::GrantTerms& grant : terms.grants) {

@@ -27,6 +27,9 @@ constexpr char kSession[] =
     "SET idle_in_transaction_session_timeout = '30s';"
     "SET synchronous_commit = on";
 
+// Transactions between two looks at how large the tables have become.
+constexpr int64_t kPlansKeptMax = 1024;
+
 constexpr char kBeginSerializable[] =
     "BEGIN ISOLATION LEVEL SERIALIZABLE;"
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_current_xact_id()::text";
@@ -64,6 +67,7 @@ pqxx::connection& Connection::Live() {
   if (connection_ == nullptr) {
     connection_ = std::make_unique<pqxx::connection>(conninfo_);
     prepared_.clear();
+    transactions_ = 0;
     pqxx::nontransaction(*connection_).exec(kSession);
     boot_ = Boot();
   }
@@ -76,6 +80,14 @@ std::string Connection::Boot() {
   if (work.exec("SELECT to_regclass('boots')")[0][0].is_null()) return "";
   work.exec("INSERT INTO boots VALUES (true, gen_random_uuid()) ON CONFLICT DO NOTHING");
   return work.exec("SELECT boot FROM boots")[0][0].c_str();
+}
+
+// A plan made while a table was all but empty may use an index by its shard alone, which costs nothing then and reads
+// the whole shard later. Plans follow the tables' growth: made anew whenever this connection's work has doubled.
+void Connection::RefreshPlans() {
+  ++transactions_;
+  const bool doubled = (transactions_ & (transactions_ - 1)) == 0;
+  if (doubled || transactions_ % kPlansKeptMax == 0) pqxx::nontransaction(*connection_).exec("DISCARD PLANS");
 }
 
 void Connection::Drop() {
@@ -124,7 +136,9 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
   std::string boot;
   bool committing = false;
   try {
-    pqxx::nontransaction work(connection.Live());
+    connection.Live();
+    connection.RefreshPlans();
+    pqxx::nontransaction work(*connection.connection_);
     boot = connection.boot_;
     Tx tx(connection, &work);
     TxResult result;

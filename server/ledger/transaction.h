@@ -73,6 +73,7 @@ class Connection {
   friend TxResult InTransaction(Connection&, Isolation, absl::FunctionRef<void(class Tx&)>);
   pqxx::connection& Live();  // throws pqxx::broken_connection
   void Drop();
+  void RefreshPlans();
   std::string Boot();
   TxResult SettleDoubt(const std::string& xid, const std::string& boot);
 
@@ -80,6 +81,7 @@ class Connection {
   std::unique_ptr<pqxx::connection> connection_;
   std::string boot_;  // of the server as connected to; empty before the first migration
   std::set<std::string_view> prepared_;
+  int64_t transactions_ = 0;  // begun on this connection
 };
 
 // A transaction in progress.

@@ -74,7 +74,7 @@ struct Config {
     int count = 2;
 
     // `lanes.batch_max`: calls in one transaction. 1 to 1024.
-    int batch_max = 64;
+    int batch_max = 128;
 
     // `lanes.queue_max`: calls that wait in one lane, of each priority; the next is answered OVERLOADED. 1 to
     // 1,000,000.

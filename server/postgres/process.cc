@@ -1,8 +1,8 @@
 #include "server/postgres/process.h"
 
-#include <unistd.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>

@@ -255,5 +255,14 @@ TEST(Crash, TallydAndItsOwnPostgresKilledUnderLoadLoseAndRepeatNothing) {
   std::cout << "  tallyd killed alone " << adopted << " times, with its PostgreSQL " << both << " times" << std::endl;
 }
 
+// The same, and its tallyd lives on: it starts the database again, and settles what it was committing.
+TEST(Crash, ItsOwnPostgresKilledUnderALivingTallydLosesAndRepeatsNothing) {
+  Fleet fleet;
+  UnderLoad(fleet, [&](std::mt19937&) {
+    fleet.KillPrivatePostgres();
+    fleet.AwaitPrivatePostgres();
+  });
+}
+
 }  // namespace
 }  // namespace tally::test

@@ -41,7 +41,10 @@ std::string Receive(int fd) {
 
 // A simple query message: 'Q', length, text, NUL.
 bool IsCommit(std::string_view bytes) {
-  constexpr std::string_view kCommit("Q\0\0\0\x0b" "COMMIT\0", 12);
+  constexpr std::string_view kCommit(
+      "Q\0\0\0\x0b"
+      "COMMIT\0",
+      12);
   return bytes.find(kCommit) != std::string_view::npos;
 }
 
@@ -53,7 +56,8 @@ CutProxy::CutProxy(std::filesystem::path socket_dir) : server_dir_(std::move(soc
   folder_ = name;
   listener_ = socket(AF_UNIX, SOCK_STREAM, 0);
   const sockaddr_un address = Address(folder_ / kSocketName);
-  if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || listen(listener_, 16) != 0) {
+  if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener_, 16) != 0) {
     throw std::runtime_error("cannot listen");
   }
   threads_.emplace_back([this] { Serve(); });

@@ -15,9 +15,9 @@ class CutProxy {
  public:
   enum class Cut {
     kNothing,
-    kBeforeCommit,        // COMMIT never reaches the server
-    kAfterCommit,         // the server has answered COMMIT; the answer is lost
-    kWhileCommitting,     // COMMIT is on its way; the client hears nothing more, the server goes on
+    kBeforeCommit,     // COMMIT never reaches the server
+    kAfterCommit,      // the server has answered COMMIT; the answer is lost
+    kWhileCommitting,  // COMMIT is on its way; the client hears nothing more, the server goes on
   };
 
   // `socket_dir`: where the server's socket .s.PGSQL.5432 lies.

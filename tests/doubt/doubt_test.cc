@@ -1,7 +1,8 @@
 #include "tests/doubt/cut_proxy.h"
 #include "tests/ledger/fixture.h"
 
-// The reply to a COMMIT is lost. What is said afterwards must be true: committed only if it is, and nothing granted twice.
+// The reply to a COMMIT is lost. What is said afterwards must be true: committed only if it is, and nothing granted
+// twice.
 namespace tally::ledger {
 namespace {
 
@@ -103,11 +104,12 @@ TEST_F(Doubt, ADatabaseThatIsAwayMeansThatNothingHappened) {
   auto voided = direct_.CommitJob({}, attempt_, Outcome::kNotSent);
   auto& request = std::get<decide::CommitRequest>(voided->request);
   request.call = decide::CallName::OfKey(permit_->permit_id, "k1");
-  EXPECT_EQ(direct_.Run(std::make_unique<CallJob>(permit_->shard, lane::Priority::kReport,
-                                                  lane::Job::Clock::time_point::max(), request, Bodies{},
-                                                  [](lane::Fate, Reply&) {}))
-                .answer.attempt_state,
-            v1::VOIDED);
+  EXPECT_EQ(
+      direct_
+          .Run(std::make_unique<CallJob>(permit_->shard, lane::Priority::kReport, lane::Job::Clock::time_point::max(),
+                                         request, Bodies{}, [](lane::Fate, Reply&) {}))
+          .answer.attempt_state,
+      v1::VOIDED);
   proxy_.Accept();
   ASSERT_EQ(RunThroughProxy(batch), lane::BatchEnd::kCommitted);
   EXPECT_EQ(batch.front()->reply.answer.verdict, Verdict::kAttemptUsed);

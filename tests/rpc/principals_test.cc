@@ -177,6 +177,19 @@ TEST_F(Principals, AMintThatDiffersInIntentScopeIsRefusedAndSaysOnWhat) {
   v1::PermitActionResponse revoked;
   ASSERT_TRUE(Call(&v1::Permits::Stub::Revoke, *service_.permits, boss, revoke, revoked).ok());
   EXPECT_TRUE(Call(&v1::Permits::Stub::Mint, *service_.permits, boss, terms, response).ok());
+
+  // Grants of one permit may differ from each other; each tool's scope is compared with that of live permits.
+  v1::GrantTerms& email = *terms.add_grants();
+  email = terms.grants(0);
+  email.set_tool("mail__send");
+  email.set_intent_scope(v1::INTENT_SCOPE_SUBJECT);
+  EXPECT_TRUE(Call(&v1::Permits::Stub::Mint, *service_.permits, boss, terms, response).ok());
+  terms.mutable_grants()->DeleteSubrange(0, 1);
+  EXPECT_TRUE(Call(&v1::Permits::Stub::Mint, *service_.permits, boss, terms, response).ok());
+  terms.mutable_grants(0)->set_intent_scope(v1::INTENT_SCOPE_TENANT);
+  const Outcome mail = Call(&v1::Permits::Stub::Mint, *service_.permits, boss, terms, response);
+  EXPECT_EQ(mail.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(mail.status.error_message().find("mail__send"), std::string::npos) << mail.status.error_message();
 }
 
 TEST_F(Principals, TermsThatCannotBeEnforcedAreRefusedAtMint) {

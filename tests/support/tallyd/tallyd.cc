@@ -20,6 +20,7 @@
 #include "lib/keys/hash.h"
 #include "lib/receipt/verify_set.h"
 #include "server/postgres/postmaster_file.h"
+#include "server/postgres/process.h"
 #include "server/postgres/settings.h"
 
 namespace tally::test {
@@ -172,6 +173,16 @@ std::string Fleet::conninfo() const {
   if (!file || !file->ready) Die("the private PostgreSQL does not run");
   return postgres::ConnectionParameter("host", file->sockets.string()) + " port=" + std::to_string(postgres::kPort) +
          " user=" + postgres::kRole + " dbname=" + postgres::kDatabase;
+}
+
+void Fleet::AwaitPrivatePostgres() const {
+  for (int tries = 0; tries < 6000; ++tries) {
+    // The file of one that was killed stays behind: it counts only with its process.
+    const auto file = postgres::ReadPostmasterFile(postgres::Layout(folder_.data_dir()).cluster);
+    if (file && file->ready && postgres::Process::Find(file->pid)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  Die("the private PostgreSQL was not started again");
 }
 
 v1::MintResponse Fleet::Mint(v1::MintRequest request) {

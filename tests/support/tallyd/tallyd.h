@@ -55,6 +55,8 @@ class Fleet {
   std::string conninfo() const;
   // Kills the private PostgreSQL; its tallyd starts it again.
   void KillPrivatePostgres() { KillServer(folder_.data_dir()); }
+  // Returns when it has been started again. Ends the program if it is not within a minute.
+  void AwaitPrivatePostgres() const;
   const std::string& credential(v1::Role role) const { return credentials_[role]; }
   // Permit id and token of a new permit.
   v1::MintResponse Mint(v1::MintRequest request);
