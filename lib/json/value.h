@@ -52,6 +52,14 @@ using Array = std::vector<Value>;
 // Members in the order of their names' UTF-16 code units (RFC 8785 section 3.2.3).
 class Object {
  public:
+  // Defined where Member is complete: a vector of an incomplete type may be named, not made or ended.
+  Object();
+  ~Object();
+  Object(const Object& other);
+  Object(Object&& other) noexcept;
+  Object& operator=(const Object& other);
+  Object& operator=(Object&& other) noexcept;
+
   // Inserts, or replaces the value of an equal name.
   void Set(std::string name, Value value);
   // Null if there is none. Binary search.
@@ -59,7 +67,7 @@ class Object {
 
   const std::vector<Member>& members() const { return members_; }
   size_t size() const;
-  bool empty() const { return members_.empty(); }
+  bool empty() const { return size() == 0; }
 
   // Precondition: sorted and unique. For the parser.
   static Object FromSorted(std::vector<Member> members);
@@ -67,6 +75,7 @@ class Object {
  private:
   std::vector<Member> members_;
 };
+bool operator==(const Object& a, const Object& b);
 
 class Value {
  public:
@@ -109,6 +118,12 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
+inline Object::Object() = default;
+inline Object::~Object() = default;
+inline Object::Object(const Object& other) = default;
+inline Object::Object(Object&& other) noexcept = default;
+inline Object& Object::operator=(const Object& other) = default;
+inline Object& Object::operator=(Object&& other) noexcept = default;
 inline size_t Object::size() const { return members_.size(); }
 inline bool operator==(const Object& a, const Object& b) { return a.members() == b.members(); }
 

@@ -20,7 +20,7 @@ struct Digest {
   std::array<unsigned char, kDigestSize> bytes{};
 
   std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-  operator std::string_view() const { return view(); }
+  operator std::string_view() const { return view(); }  // NOLINT(google-explicit-constructor)
   std::string str() const { return std::string(view()); }
   auto operator<=>(const Digest&) const = default;
 };
