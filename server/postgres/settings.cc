@@ -52,6 +52,8 @@ std::map<std::string, std::string> Settings(const Layout& layout, const fs::path
       {"fsync", "on"},
       {"full_page_writes", "on"},
       {"synchronous_commit", "on"},
+      // Little is shared this way, and /dev/shm is missing, tiny or closed to user postgres in some containers.
+      {"dynamic_shared_memory_type", "mmap"},
       {"shared_buffers", "256MB"},
       {"max_wal_size", "2GB"},
       {"checkpoint_timeout", "15min"},
