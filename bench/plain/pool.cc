@@ -29,18 +29,17 @@ Pool::Pool(int connections, const std::string& conninfo, const keys::Signer& sig
 Pool::~Pool() { Drain(Job::Clock::now()); }
 
 void Pool::Submit(std::unique_ptr<Job> job) {
-  Fate refused = Fate::kDone;
+  Fate refused = Fate::kShuttingDown;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) {
-      refused = Fate::kShuttingDown;
-    } else if (waiting_.size() >= kWaitingMax) {
-      refused = Fate::kOverloaded;
-    } else {
+    if (!closed_ && waiting_.size() < kWaitingMax) {
       waiting_.push_back(std::move(job));
+      changed_.notify_one();
+      return;
     }
+    if (!closed_) refused = Fate::kOverloaded;
   }
-  refused == Fate::kDone ? changed_.notify_one() : job->Finish(refused);
+  job->Finish(refused);
 }
 
 void Pool::Drain(Job::Clock::time_point until) {
