@@ -1,3 +1,4 @@
+#include <pqxx/pqxx>
 #include <thread>
 
 #include "tests/ledger/fixture.h"
@@ -190,6 +191,44 @@ TEST_F(Calls, ResolveNeedsTheReceiptItAnswersAndKeepsTheEvidence) {
 }
 
 // Two replicas on one permit: the database lets no more through than the cap, whoever retries.
+// A connection that made its plans on an empty table goes on to find calls by their own index as the table grows. With
+// the first plans it would read every call of the shard for each one looked for.
+TEST_F(Calls, PlansFollowTheGrowthOfTheTable) {
+  constexpr int kRounds = 64, kBatch = 32;
+  {
+    pqxx::connection raw(ledger_.conninfo());
+    pqxx::nontransaction(raw).exec("ALTER TABLE calls SET (autovacuum_enabled = false)");  // it would bring new plans
+  }
+  const auto permit = ledger_.Mint(OneGrant());
+  int amount = 0;
+  {
+    Replica fresh(ledger_);
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<std::unique_ptr<CallJob>> grants, commits;
+      for (int i = 0; i < kBatch; ++i) {
+        const std::string n = std::to_string(++amount);
+        grants.push_back(fresh.AuthorizeJob(*permit, {.key = "k" + n, .arguments = R"({"amount":)" + n + "}"}));
+      }
+      ASSERT_EQ(fresh.Run(grants), lane::BatchEnd::kCommitted);
+      for (const auto& job : grants) {
+        const decide::Answer& granted = job->reply.answer;
+        ASSERT_EQ(granted.verdict, Verdict::kDispatch);
+        commits.push_back(fresh.CommitJob(*granted.call_id, granted.attempt_id, Outcome::kSucceeded));
+      }
+      ASSERT_EQ(fresh.Run(commits), lane::BatchEnd::kCommitted);
+    }
+  }  // with its connection's end, what it read is counted
+  const std::string read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables WHERE relname = 'calls'";
+  int64_t rows = 0;
+  for (int tries = 0; tries < 1000 && rows < amount; ++tries) {
+    rows = std::stoll(ledger_.Query(read));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_GE(rows, amount);
+  // Every commit finds its call twice, to decide and to store; with the first plans, among half of all on average.
+  EXPECT_LT(rows, int64_t{amount} * amount / 4);
+}
+
 TEST_F(Calls, TwoReplicasRaceForOneCap) {
   constexpr int kCap = 20;
   const auto permit = ledger_.Mint(OneGrant(kCap));

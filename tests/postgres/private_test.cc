@@ -75,6 +75,17 @@ struct OtherTallyd : OtherProcess {
         }) {}
 };
 
+// Containers may have no /dev/shm, a tiny one, or one that user postgres may not enter.
+TEST(PrivatePostgres, KeepsNothingInDevShm) {
+  ServerFolder folder;
+  const auto postgres = MustStart(folder.data_dir());
+  ASSERT_NE(postgres, nullptr);
+  std::ifstream file(absl::StrCat("/proc/", postgres->postmaster_pid(), "/maps"));
+  const std::string maps((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(maps, HasSubstr("/postgres"));
+  EXPECT_THAT(maps, testing::Not(HasSubstr("/dev/shm/")));
+}
+
 TEST(PrivatePostgres, FirstStartMakesADatabaseOfItsOwnRoleWhichIsNoSuperuser) {
   ServerFolder folder;
   const auto postgres = MustStart(folder.data_dir());

@@ -190,6 +190,21 @@ TEST_F(Principals, AMintThatDiffersInIntentScopeIsRefusedAndSaysOnWhat) {
   const Outcome mail = Call(&v1::Permits::Stub::Mint, *service_.permits, boss, terms, response);
   EXPECT_EQ(mail.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(mail.status.error_message().find("mail__send"), std::string::npos) << mail.status.error_message();
+
+  // The same two scopes, the other way round.
+  v1::MintRequest two = service_.Terms("acme");
+  *two.add_grants() = two.grants(0);
+  two.mutable_grants(0)->set_tool("files__move");
+  two.mutable_grants(1)->set_tool("files__delete");
+  two.mutable_grants(0)->set_intent_scope(v1::INTENT_SCOPE_SUBJECT);
+  two.mutable_grants(1)->set_intent_scope(v1::INTENT_SCOPE_TENANT);
+  EXPECT_TRUE(Call(&v1::Permits::Stub::Mint, *service_.permits, boss, two, response).ok());
+  two.mutable_grants()->SwapElements(0, 1);
+  EXPECT_TRUE(Call(&v1::Permits::Stub::Mint, *service_.permits, boss, two, response).ok());
+  two.mutable_grants(0)->set_intent_scope(v1::INTENT_SCOPE_SUBJECT);
+  two.mutable_grants(1)->set_intent_scope(v1::INTENT_SCOPE_TENANT);
+  const Outcome swapped = Call(&v1::Permits::Stub::Mint, *service_.permits, boss, two, response);
+  EXPECT_EQ(swapped.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(Principals, TermsThatCannotBeEnforcedAreRefusedAtMint) {
