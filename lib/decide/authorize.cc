@@ -135,7 +135,8 @@ class Authorizing {
   }
 
   Answer Replay(Call& done) {
-    const Attempt& attempt = done.contradicted > 0 ? done.attempts[done.contradicted - 1] : *done.last();
+    const size_t number = done.contradicted > 0 ? static_cast<size_t>(done.contradicted) : done.attempts.size();
+    const Attempt& attempt = done.attempts[number - 1];
     Answer answer = About(attempt.read_no_answer ? Verdict::kReadNoAnswer : Verdict::kReplay, done, &attempt, {});
     answer.receipts = {{done.permit_id, attempt.allowed_seq}, {done.permit_id, attempt.state_seq}};
     if (attempt.attached_seq > 0) answer.receipts.push_back({done.permit_id, attempt.attached_seq});
