@@ -131,6 +131,7 @@ void AppendDouble(double number, std::string* out) {
 bool IsMultipleOf(const Decimal& value, const Decimal& divisor) {
   __extension__ typedef unsigned __int128 Wide;
   if (value.IsZero()) return true;
+  if (divisor.IsZero()) return false;
   // value = a * 10^x and divisor = b * 10^y, with a and b whole and not divisible by ten.
   const int64_t x = value.point - static_cast<int64_t>(value.digits.size());
   const int64_t y = divisor.point - static_cast<int64_t>(divisor.digits.size());

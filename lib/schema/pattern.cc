@@ -151,9 +151,7 @@ class Translator {
       out_.append("\\b");
     } else if (rest_.starts_with("B")) {
       Fail("has \\B, which RE2 would also find inside a character");
-    } else if (!rest_.empty() && rest_[0] >= '1' && rest_[0] <= '9') {
-      Fail("refers back to a group, which cannot be run in linear time");
-    } else if (rest_.starts_with("k<")) {
+    } else if (rest_.starts_with("k<") || (!rest_.empty() && rest_[0] >= '1' && rest_[0] <= '9')) {
       Fail("refers back to a group, which cannot be run in linear time");
     } else {
       Atom atom;

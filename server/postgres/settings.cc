@@ -85,8 +85,8 @@ std::map<std::string, std::string> Settings(const Layout& layout, const fs::path
 
 }  // namespace
 
-Layout::Layout(fs::path data_dir)
-    : root(fs::absolute(std::move(data_dir)).lexically_normal()),
+Layout::Layout(const fs::path& data_dir)
+    : root(fs::absolute(data_dir).lexically_normal()),
       cluster(root / "pg"),
       initializing(root / "pg.new"),
       config(root / "postgres.conf"),

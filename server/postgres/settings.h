@@ -17,7 +17,7 @@ inline constexpr char kSuperuser[] = "postgres";
 inline constexpr int kPort = 5432;  // listens on no network: only a part of the socket's name
 
 struct Layout {
-  explicit Layout(std::filesystem::path data_dir);
+  explicit Layout(const std::filesystem::path& data_dir);
 
   std::filesystem::path root;          // tallyd's data folder, absolute
   std::filesystem::path cluster;       // the server's own
