@@ -131,7 +131,6 @@ void AppendDouble(double number, std::string* out) {
 bool IsMultipleOf(const Decimal& value, const Decimal& divisor) {
   __extension__ typedef unsigned __int128 Wide;
   if (value.IsZero()) return true;
-  if (divisor.IsZero()) return false;
   // value = a * 10^x and divisor = b * 10^y, with a and b whole and not divisible by ten.
   const int64_t x = value.point - static_cast<int64_t>(value.digits.size());
   const int64_t y = divisor.point - static_cast<int64_t>(divisor.digits.size());
@@ -139,6 +138,7 @@ bool IsMultipleOf(const Decimal& value, const Decimal& divisor) {
   if (x < y) return false;
   uint64_t b = 0;
   for (char c : divisor.digits) b = b * 10 + static_cast<uint64_t>(c - '0');
+  if (b == 0) return false;
   uint64_t rest = 0;
   for (char c : value.digits) rest = static_cast<uint64_t>((Wide{rest} * 10 + static_cast<uint64_t>(c - '0')) % b);
   // rest * 10^(x-y) mod b, by repeated squaring: at most 64 rounds whatever the exponent.
