@@ -1,3 +1,4 @@
+#include <absl/strings/numbers.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,8 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/support/rules/rules.h"
@@ -20,15 +23,16 @@ constexpr int kCallers = 8;
 constexpr int64_t kAmount = 10;
 constexpr int kAskedAgainMax = 2000;
 
-int Kills() {
-  const char* text = std::getenv("TALLY_CRASHES");
-  return text != nullptr ? std::atoi(text) : 8;
+uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
+  const char* text = std::getenv(name);
+  uint32_t number = otherwise;
+  if (text != nullptr && !absl::SimpleAtoi(text, &number))
+    throw std::invalid_argument(std::string(name) + " is not a number");
+  return number;
 }
 
-uint32_t Seed() {
-  const char* text = std::getenv("TALLY_SEED");
-  return text != nullptr ? static_cast<uint32_t>(std::atoi(text)) : 1;
-}
+int Kills() { return static_cast<int>(FromEnvironment("TALLY_CRASHES", 8)); }
+uint32_t Seed() { return FromEnvironment("TALLY_SEED", 1); }
 
 v1::MintRequest Terms() {
   v1::MintRequest request;

@@ -21,7 +21,7 @@ namespace tally::test {
 // One process, `tallyd serve`, on a data folder of its own. It ends with this object, or with the test program.
 class Tallyd {
  public:
-  Tallyd(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}
+  explicit Tallyd(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}
   ~Tallyd();
   Tallyd(const Tallyd&) = delete;
 
