@@ -10,9 +10,8 @@
 #include "lib/receipt/jws.h"
 #include "tests/receipt/story.h"
 
+namespace tally {
 namespace {
-
-using namespace tally;
 
 void Write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -55,6 +54,7 @@ void WriteAll(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+}  // namespace tally
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    WriteAll(argv[1]);
+    tally::WriteAll(argv[1]);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;
