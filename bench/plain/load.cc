@@ -3,6 +3,7 @@
 
 #include "bench/plain/work.h"
 #include "lib/decide/terms.h"
+#include "server/ledger/permit_row.h"
 
 namespace tally::plain {
 namespace {
@@ -197,12 +198,9 @@ Call* Loading::ReadCall(const pqxx::result& rows) {
 #define PLAIN_GRANT_COLUMNS "g.version, g.slots, g.slot_overrun, g.held, g.spent, g.overrun"
 
 constexpr Statement kPermit = {
-    "plain_permit",
-    "SELECT p.version, p.revoked_seq, p.closing_seq, p.closed_seq, p.denial_limit_seq, p.refusals, p.open_calls,"
-    " p.attempts, p.calls, p.succeeded, p.tool_error, p.released, p.not_happened, p.sequence, p.head, p.held, p.spent,"
-    " p.overrun, " PLAIN_GRANT_COLUMNS
-    " FROM permit_state p LEFT JOIN grants g ON g.shard = p.shard AND g.permit_id = p.permit_id"
-    " AND g.grant_index = $3::int WHERE p.shard = $1::smallint AND p.permit_id = $2::uuid"};
+    "plain_permit", "SELECT " TALLY_PERMIT_STATE_COLUMNS ", " PLAIN_GRANT_COLUMNS
+                    " FROM permit_state p LEFT JOIN grants g ON g.shard = p.shard AND g.permit_id = p.permit_id"
+                    " AND g.grant_index = $3::int WHERE p.shard = $1::smallint AND p.permit_id = $2::uuid"};
 
 constexpr Statement kGrant = {"plain_grant", "SELECT " PLAIN_GRANT_COLUMNS
                                              " FROM grants g WHERE g.shard = $1::smallint AND g.permit_id = $2::uuid"
@@ -233,32 +231,8 @@ void Loading::Permit(const Id& id, int32_t grant_index) {
   // The RPC layer has read the terms, which never change.
   permit.terms = terms_.ById(id);
   if (permit.terms == nullptr) throw Unsupported("a permit whose terms are not in memory");
-  int i = 0;
-  permit.version = row[i].as<int64_t>();
-  permit.revoked_seq = row[++i].as<int64_t>();
-  permit.closing_seq = row[++i].as<int64_t>();
-  permit.closed_seq = row[++i].as<int64_t>();
-  permit.denial_limit_seq = row[++i].as<int64_t>();
-  permit.refusals = row[++i].as<int64_t>();
-  permit.open_calls = row[++i].as<int64_t>();
-  permit.attempts = row[++i].as<int64_t>();
-  permit.calls = row[++i].as<int64_t>();
-  permit.succeeded = row[++i].as<int64_t>();
-  permit.tool_error = row[++i].as<int64_t>();
-  permit.released = row[++i].as<int64_t>();
-  permit.not_happened = row[++i].as<int64_t>();
-  permit.sequence = row[++i].as<int64_t>();
-  permit.head = Bytea(row[++i]);
-  permit.money.held = row[++i].as<int64_t>();
-  permit.money.spent = row[++i].as<int64_t>();
-  permit.money.overrun = row[++i].as<int64_t>();
-  permit.revoked = permit.revoked_seq > 0;
-  permit.closing = permit.closing_seq > 0;
-  permit.closed = permit.closed_seq > 0;
-  permit.grants.resize(permit.terms->grants.size());
-  permit.grant_versions.resize(permit.terms->grants.size());
-  permit.grant_dirty.resize(permit.terms->grants.size());
-  if (grant_index > 0) ReadGrant(permit, grant_index, row, i + 1);
+  const int grant = ledger::ReadPermitState(row, 0, permit);
+  if (grant_index > 0) ReadGrant(permit, grant_index, row, grant);
 }
 
 // ---- Intents ----

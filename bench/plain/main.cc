@@ -9,7 +9,6 @@
 #include "bench/plain/pool.h"
 #include "lib/keys/sealed.h"
 #include "server/ledger/keystore.h"
-#include "server/ledger/migrate.h"
 #include "server/ops/config.h"
 #include "server/ops/log.h"
 #include "server/rpc/server.h"
@@ -40,23 +39,18 @@ absl::Status Serve(const std::string& data_dir, int connections) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const std::string conninfo(config->database_url.Expose());
-  std::unique_ptr<keys::Signer> signer;
-  {
-    ledger::Connection connection(conninfo);
-    if (absl::Status status = ledger::CheckSchema(connection); !status.ok()) return status;
-    auto loaded = ledger::LoadSigner(connection, *sealer);
-    if (!loaded.ok()) return loaded.status();
-    signer = *std::move(loaded);
-  }
+  const auto loaded = ledger::OpenSigner(conninfo, *sealer);
+  if (!loaded.ok()) return loaded.status();
+  const keys::Signer& signer = **loaded;
   ledger::TermsCache terms(kTermsMax);
   ledger::TenantSecrets secrets(*sealer);
   prometheus::Registry registry;
   rpc::Metrics metrics(registry);
-  Pool pool(connections, conninfo, *signer, terms, [](const ledger::TxResult& result) {
+  Pool pool(connections, conninfo, signer, terms, [](const ledger::TxResult& result) {
     ops::LogError("request_failed", {{"sqlstate", result.sqlstate}, {"constraint", result.constraint}});
   });
   rpc::Workers workers(config->control_workers, kWorkerQueueMax, conninfo);
-  rpc::Core core{*signer, pool, workers, terms, secrets, metrics, {}, {}};
+  rpc::Core core{signer, pool, workers, terms, secrets, metrics, {}, {}};
   rpc::ServerOptions options;
   options.socket = config->listen.socket;
   options.conninfo = conninfo;

@@ -5,6 +5,7 @@
 #include "lib/keys/text.h"
 #include "server/ledger/control.h"
 #include "server/ledger/ids.h"
+#include "server/ledger/migrate.h"
 
 namespace tally::ledger {
 namespace {
@@ -79,6 +80,12 @@ absl::StatusOr<std::unique_ptr<keys::Signer>> LoadSigner(Connection& connection,
         keys::Cat("signing key ", keys::HexEncode(key_id), " does not fit its id; signing_keys was altered"));
   }
   return std::unique_ptr<keys::Signer>(std::move(*signer));
+}
+
+absl::StatusOr<std::unique_ptr<keys::Signer>> OpenSigner(const std::string& conninfo, const keys::Sealer& sealer) {
+  Connection connection(conninfo);
+  if (absl::Status status = CheckSchema(connection); !status.ok()) return status;
+  return LoadSigner(connection, sealer);
 }
 
 absl::StatusOr<std::vector<SigningKey>> ListSigningKeys(Connection& connection) {

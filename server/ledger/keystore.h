@@ -28,6 +28,9 @@ absl::StatusOr<bool> EnsureSigningKey(Connection& connection, const keys::Sealer
 // key-encryption key.
 absl::StatusOr<std::unique_ptr<keys::Signer>> LoadSigner(Connection& connection, const keys::Sealer& sealer);
 
+// The same of a database that is to be served: its schema is checked first.
+absl::StatusOr<std::unique_ptr<keys::Signer>> OpenSigner(const std::string& conninfo, const keys::Sealer& sealer);
+
 // Public halves, oldest first.
 struct SigningKey {
   std::string key_id;  // 32 bytes

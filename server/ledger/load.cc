@@ -8,6 +8,7 @@
 #include "server/ledger/arrays.h"
 #include "server/ledger/batch.h"
 #include "server/ledger/load_calls.h"
+#include "server/ledger/permit_row.h"
 
 namespace tally::ledger {
 namespace {
@@ -180,13 +181,10 @@ void Loading::FollowBound() {
 
 // ---- Permits ----
 
-constexpr Statement kPermitStates = {
-    "permit_states",
-    "SELECT p.permit_id, p.version, p.revoked_seq, p.closing_seq, p.closed_seq, p.denial_limit_seq, p.refusals,"
-    " p.open_calls, p.attempts, p.calls, p.succeeded, p.tool_error, p.released, p.not_happened, p.sequence, p.head,"
-    " p.held, p.spent, p.overrun"
-    " FROM unnest($1::smallint[], $2::uuid[]) AS u(shard, permit_id)"
-    " JOIN permit_state p ON p.shard = u.shard AND p.permit_id = u.permit_id"};
+constexpr Statement kPermitStates = {"permit_states",
+                                     "SELECT p.permit_id, " TALLY_PERMIT_STATE_COLUMNS
+                                     " FROM unnest($1::smallint[], $2::uuid[]) AS u(shard, permit_id)"
+                                     " JOIN permit_state p ON p.shard = u.shard AND p.permit_id = u.permit_id"};
 
 void Loading::Permits() {
   std::set<Id> ids;
@@ -210,31 +208,7 @@ void Loading::Permits() {
     decide::Permit& permit = world_.permits[id];
     permit.terms = terms_.ById(id);
     if (permit.terms == nullptr) throw LostRace{};  // more permits in one batch than the cache holds
-    int i = 0;
-    permit.version = row[++i].as<int64_t>();
-    permit.revoked_seq = row[++i].as<int64_t>();
-    permit.closing_seq = row[++i].as<int64_t>();
-    permit.closed_seq = row[++i].as<int64_t>();
-    permit.denial_limit_seq = row[++i].as<int64_t>();
-    permit.refusals = row[++i].as<int64_t>();
-    permit.open_calls = row[++i].as<int64_t>();
-    permit.attempts = row[++i].as<int64_t>();
-    permit.calls = row[++i].as<int64_t>();
-    permit.succeeded = row[++i].as<int64_t>();
-    permit.tool_error = row[++i].as<int64_t>();
-    permit.released = row[++i].as<int64_t>();
-    permit.not_happened = row[++i].as<int64_t>();
-    permit.sequence = row[++i].as<int64_t>();
-    permit.head = Bytea(row[++i]);
-    permit.money.held = row[++i].as<int64_t>();
-    permit.money.spent = row[++i].as<int64_t>();
-    permit.money.overrun = row[++i].as<int64_t>();
-    permit.revoked = permit.revoked_seq > 0;
-    permit.closing = permit.closing_seq > 0;
-    permit.closed = permit.closed_seq > 0;
-    permit.grants.resize(permit.terms->grants.size());
-    permit.grant_versions.resize(permit.terms->grants.size());
-    permit.grant_dirty.resize(permit.terms->grants.size());
+    ReadPermitState(row, 1, permit);
   }
 }
 

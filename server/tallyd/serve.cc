@@ -17,7 +17,6 @@
 #include "server/lane/sweeper.h"
 #include "server/ledger/calls.h"
 #include "server/ledger/keystore.h"
-#include "server/ledger/migrate.h"
 #include "server/ops/config.h"
 #include "server/ops/log.h"
 #include "server/rpc/server.h"
@@ -141,14 +140,9 @@ absl::Status Serve(const std::string& data_dir) {
   auto database = Database::Open(*config, folder);
   if (!database.ok()) return database.status();
   const std::string& conninfo = options.conninfo = database->conninfo();
-  std::unique_ptr<keys::Signer> signer;
-  {
-    ledger::Connection connection(conninfo);
-    if (absl::Status status = ledger::CheckSchema(connection); !status.ok()) return status;
-    auto loaded = ledger::LoadSigner(connection, *sealer);
-    if (!loaded.ok()) return loaded.status();
-    signer = *std::move(loaded);
-  }
+  const auto loaded = ledger::OpenSigner(conninfo, *sealer);
+  if (!loaded.ok()) return loaded.status();
+  const keys::Signer& signer = **loaded;
 
   ledger::TermsCache terms(kTermsMax);
   ledger::TenantSecrets secrets(*sealer);
@@ -158,10 +152,10 @@ absl::Status Serve(const std::string& data_dir) {
                                 .queue_max = static_cast<size_t>(config->lanes.queue_max)};
   lane::Router router(config->lanes.count, lanes, [&](int) {
     return std::make_unique<ledger::CallStore>(
-        conninfo, *signer, terms, [](const ledger::TxResult& result) { LogFailure("batch_failed", result); });
+        conninfo, signer, terms, [](const ledger::TxResult& result) { LogFailure("batch_failed", result); });
   });
   rpc::Workers workers(config->control_workers, kWorkerQueueMax, conninfo);
-  rpc::Core core{*signer, router, workers, terms, secrets, metrics, {}, {}};
+  rpc::Core core{signer, router, workers, terms, secrets, metrics, {}, {}};
   auto server = rpc::Server::Start(core, options);
   if (!server.ok()) return server.status();
   ledger::Connection sweeping(conninfo);
