@@ -1,0 +1,41 @@
+// Era 2026-07-28 over HTTP: headers repeat what the body says, for those who do not read bodies. The body decides.
+#ifndef TALLY_GATEWAY_MCP_MODERN_H_
+#define TALLY_GATEWAY_MCP_MODERN_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gateway/mcp/message.h"
+
+namespace tally::mcp {
+
+// The protocol version in params._meta, or nullopt: then the message is of the legacy era.
+std::optional<std::string> VersionInBody(const Message& message);
+
+struct RequestHeaders {  // nullopt: absent
+  std::optional<std::string> protocol_version;
+  std::optional<std::string> method;
+  std::optional<std::string> name;
+};
+
+// For a request whose body names a protocol version. What to answer, with HTTP status 400, where headers and body
+// disagree (kHeaderMismatch), the version is not spoken (kUnsupportedVersion, with what is) or the body lacks what
+// every request must carry (kInvalidParams); nullopt if all is well.
+std::optional<RpcError> CheckModernRequest(const Message& message, const RequestHeaders& headers);
+// The same without headers, for stdio.
+std::optional<RpcError> CheckModernBody(const Message& message);
+
+RpcError UnsupportedVersion(std::string_view requested);
+
+// A value as a header carries it: plain where it can be, else =?base64?…?=. Nullopt from the decoder if the value has
+// characters that no header may have, or the Base64 is none.
+std::string EncodeHeaderValue(std::string_view value);
+std::optional<std::string> DecodeHeaderValue(std::string_view header);
+
+// What Mcp-Name must say for this message, if it must say anything: params.name or params.uri.
+std::optional<std::string> NameInBody(const Message& message);
+
+}  // namespace tally::mcp
+
+#endif  // TALLY_GATEWAY_MCP_MODERN_H_
