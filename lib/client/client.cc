@@ -113,6 +113,11 @@ Answer<v1::PermitInfo> Client::GetPermit(const v1::GetPermitRequest& request, co
   return Ask(*permits_, &v1::Permits::Stub::Get, request, Repeat::kSafe, options);
 }
 
+Answer<v1::PermitInfo> Client::GetPermitByToken(const v1::GetPermitByTokenRequest& request,
+                                                const CallOptions& options) {
+  return Ask(*permits_, &v1::Permits::Stub::GetByToken, request, Repeat::kSafe, options);
+}
+
 Answer<v1::ListPermitsResponse> Client::ListPermits(const v1::ListPermitsRequest& request, const CallOptions& options) {
   return Ask(*permits_, &v1::Permits::Stub::List, request, Repeat::kSafe, options);
 }

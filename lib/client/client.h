@@ -13,10 +13,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
-#include <variant>
 
 #include "absl/status/statusor.h"
+#include "lib/client/answer.h"
 #include "lib/client/endpoint.h"
 #include "lib/client/error_map.h"
 #include "lib/client/retry.h"
@@ -29,31 +28,6 @@
 #include "tally/v1/tenants.grpc.pb.h"
 
 namespace tally::client {
-
-// What a call came to: the service's response, or why there is none.
-template <typename T>
-class [[nodiscard]] Answer {
- public:
-  Answer(T value) : held_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Answer(Failure failure) : held_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
-
-  bool ok() const { return std::holds_alternative<T>(held_); }
-  const T& value() const { return std::get<T>(held_); }                // only if ok()
-  T& value() { return std::get<T>(held_); }                            // only if ok()
-  const Failure& failure() const { return std::get<Failure>(held_); }  // only if not ok()
-
- private:
-  std::variant<T, Failure> held_;
-};
-
-struct CallOptions {
-  std::chrono::milliseconds timeout{10'000};     // the whole call, retries and their waits included
-  std::chrono::milliseconds try_timeout{5'000};  // one try: a connection that hangs must leave time for another
-};
-
-// Whether the call may be sent now: granted to this attempt, and inside its send window. The last thing to ask before
-// the first byte (see send_deadline.h). A disposition that is not known here is not a grant.
-bool MaySend(const v1::AuthorizeRequest& request, const v1::AuthorizeResponse& response, const SendDeadline& started);
 
 class Client {
  public:
@@ -76,6 +50,7 @@ class Client {
 
   Answer<v1::MintResponse> Mint(const v1::MintRequest& request, const CallOptions& options = {});
   Answer<v1::PermitInfo> GetPermit(const v1::GetPermitRequest& request, const CallOptions& options = {});
+  Answer<v1::PermitInfo> GetPermitByToken(const v1::GetPermitByTokenRequest& request, const CallOptions& options = {});
   Answer<v1::ListPermitsResponse> ListPermits(const v1::ListPermitsRequest& request, const CallOptions& options = {});
   Answer<v1::PermitActionResponse> Revoke(const v1::RevokePermitRequest& request, const CallOptions& options = {});
   Answer<v1::PermitActionResponse> Close(const v1::ClosePermitRequest& request, const CallOptions& options = {});

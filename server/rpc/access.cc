@@ -18,6 +18,7 @@ constexpr Rule kRules[] = {
 
     {"tally.v1.Permits.Mint", {OPERATOR}},
     {"tally.v1.Permits.Get", {OPERATOR}},
+    {"tally.v1.Permits.GetByToken", {GATEWAY}},
     {"tally.v1.Permits.List", {OPERATOR}},
     {"tally.v1.Permits.Revoke", {OPERATOR}},
     {"tally.v1.Permits.Close", {OPERATOR}},

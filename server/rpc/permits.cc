@@ -1,5 +1,6 @@
 #include "server/rpc/permits.h"
 
+#include "lib/keys/hash.h"
 #include "server/ledger/ids.h"
 #include "server/ledger/permits.h"
 #include "server/rpc/checks.h"
@@ -33,6 +34,27 @@ grpc::ServerUnaryReactor* Permits::Get(grpc::CallbackServerContext* context, con
                     decide::Id id;
                     if (grpc::Status status = ReadId(request->permit_id(), id); !status.ok()) return status;
                     auto info = ledger::GetPermit(connection, caller.tenant, id);
+                    if (!info.ok()) return FromLedger(info.status());
+                    *response = *std::move(info);
+                    return grpc::Status::OK;
+                  });
+}
+
+grpc::ServerUnaryReactor* Permits::GetByToken(grpc::CallbackServerContext* context,
+                                              const v1::GetPermitByTokenRequest* request, v1::PermitInfo* response) {
+  return OnWorker(core_, "tally.v1.Permits.GetByToken", context,
+                  [this, request, response](const Caller& caller, ledger::Connection& connection) -> grpc::Status {
+                    const decide::Hash token = ledger::ToHash(keys::Sha256(request->permit_token()));
+                    std::shared_ptr<const decide::PermitTerms> terms = core_.terms.ByToken(token);
+                    if (terms == nullptr) {
+                      auto loaded = ledger::LoadTerms(connection, core_.terms, token);
+                      if (absl::IsNotFound(loaded.status())) return Unauthenticated("the permit token is unknown");
+                      if (!loaded.ok()) return FromLedger(loaded.status());
+                      terms = *std::move(loaded);
+                    }
+                    // A token is as good as none where the permit is another tenant's.
+                    if (terms->tenant != caller.tenant) return Unauthenticated("the permit token is unknown");
+                    auto info = ledger::GetPermit(connection, caller.tenant, terms->permit_id);
                     if (!info.ok()) return FromLedger(info.status());
                     *response = *std::move(info);
                     return grpc::Status::OK;

@@ -14,6 +14,8 @@ class Permits final : public v1::Permits::CallbackService {
                                  v1::MintResponse* response) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetPermitRequest* request,
                                 v1::PermitInfo* response) override;
+  grpc::ServerUnaryReactor* GetByToken(grpc::CallbackServerContext* context, const v1::GetPermitByTokenRequest* request,
+                                       v1::PermitInfo* response) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListPermitsRequest* request,
                                  v1::ListPermitsResponse* response) override;
   grpc::ServerUnaryReactor* Revoke(grpc::CallbackServerContext* context, const v1::RevokePermitRequest* request,

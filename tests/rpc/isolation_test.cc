@@ -73,6 +73,27 @@ TEST_F(Isolation, PermitsOfAnotherTenantLookMissing) {
         kPermitId);
 }
 
+TEST_F(Isolation, APermitTokenShowsItsPermitToGatewaysOfItsTenantOnly) {
+  v1::GetPermitByTokenRequest request;
+  v1::PermitInfo info;
+  const auto ask = [&](const std::string& tenant, const std::string& token) {
+    request.set_permit_token(token);
+    info.Clear();
+    return Call(&v1::Permits::Stub::GetByToken, *service_.permits, service_.Of(tenant, v1::GATEWAY), request, info);
+  };
+  ASSERT_TRUE(ask("acme", permit_.permit_token()).ok());
+  EXPECT_EQ(info.permit_id(), permit_.permit_id());
+  ASSERT_EQ(info.grants_size(), 1);
+  EXPECT_EQ(info.grants(0).terms().tool(), "refund");
+
+  const Outcome foreign = ask("globex", permit_.permit_token());
+  const Outcome unknown = ask("globex", std::string(43, 'A'));
+  EXPECT_EQ(foreign.code(), "UNAUTHENTICATED");
+  EXPECT_EQ(foreign.code(), unknown.code());
+  EXPECT_EQ(foreign.status.error_message(), unknown.status.error_message());
+  EXPECT_FALSE(info.has_terms());
+}
+
 TEST_F(Isolation, CallsOfAnotherTenantLookMissing) {
   Alike(&v1::Calls::Stub::GetCall, *service_.calls, v1::OPERATOR, v1::GetCallRequest(), granted_.call_id(), missing_,
         kCallId);

@@ -24,6 +24,7 @@ const std::map<std::string, std::set<v1::Role>> kMay = {
     {"Tenants.DisablePrincipal", {v1::ADMIN}},
     {"Permits.Mint", {v1::OPERATOR}},
     {"Permits.Get", {v1::OPERATOR}},
+    {"Permits.GetByToken", {v1::GATEWAY}},
     {"Permits.List", {v1::OPERATOR}},
     {"Permits.Revoke", {v1::OPERATOR}},
     {"Permits.Close", {v1::OPERATOR}},
