@@ -1,13 +1,9 @@
 #include "server/ops/config.h"
 
 #include <absl/strings/str_join.h>
-#include <fcntl.h>
 #include <sodium.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,16 +13,18 @@
 #include "lib/keys/private_file.h"
 #include "lib/keys/public_key.h"
 #include "lib/keys/text.h"
-#include "server/ops/toml_reader.h"
+#include "lib/settings/toml_file.h"
+#include "lib/settings/toml_reader.h"
 
 namespace tally::ops {
 namespace {
 
 using keys::Cat;
+using settings::MakeAbsolute;
+using settings::TomlReader;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 
-constexpr size_t kTextBytesMax = 1 << 20;
 constexpr const char* kDatabaseUrl = "TALLY_DATABASE_URL";
 
 bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
@@ -97,72 +95,21 @@ void CheckTogether(TomlReader& reader, const Config& config) {
   }
 }
 
-// A parser's message may quote the text that it could not read, and that may be a password somebody forgot to put in
-// quotes. So of the message only the place is kept where the line is about the database.
-std::string SyntaxError(const toml::parse_error& error, std::string_view text, std::string_view source) {
-  const auto line = error.source().begin.line;
-  std::string_view rest = text;
-  for (uint32_t i = 1; i < line; ++i) {
-    const auto end = rest.find('\n');
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  const auto where = Cat(source, ":", line, ": ");
-  // Values of several lines may have begun above.
-  if (text.substr(0, text.size() - rest.size()).find("database_url") != std::string_view::npos ||
-      rest.substr(0, rest.find('\n')).find("database_url") != std::string_view::npos) {
-    return Cat(where, "not valid TOML: here, or in database_url above, a text is not in quotes as it should be");
-  }
-  return Cat(where, "not valid TOML: ", error.description());
-}
-
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    const auto why = std::strerror(errno);
-    if (errno == ENOENT) {
-      return absl::NotFoundError(Cat("there is no ", path, ": run tallyd init with this --data-dir first"));
-    }
-    return absl::PermissionDeniedError(Cat(path, " cannot be read: ", why));
-  }
-  std::string text(kTextBytesMax + 1, '\0');
-  size_t size = 0;
-  ssize_t got = 0;
-  while (size < text.size() && ((got = read(file, text.data() + size, text.size() - size)) > 0 || errno == EINTR)) {
-    if (got > 0) size += static_cast<size_t>(got);
-    if (got == 0) break;
-  }
-  close(file);
-  if (got < 0) return absl::UnavailableError(Cat(path, " cannot be read: ", std::strerror(errno)));
-  text.resize(size);
-  return text;
-}
-
-void MakeAbsolute(const std::string& folder, std::string& path) {
-  if (!path.empty()) path = (std::filesystem::path(folder) / path).lexically_normal().string();
-}
-
 }  // namespace
 
 absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view source) {
-  if (text.size() > kTextBytesMax) return absl::InvalidArgumentError(Cat(source, ": larger than 1 MiB"));
-  toml::table document;
-  try {
-    document = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    return absl::InvalidArgumentError(SyntaxError(error, text, source));
-  }
+  const auto document = settings::ParseToml(text, source, {"database_url"});
+  if (!document.ok()) return document.status();
 
   Config config;
   std::string log_level(NameOf(config.log_level));
-  TomlReader reader(document, source);
+  settings::Complaints complaints(source);
+  TomlReader reader(*document, complaints);
   ReadAll(reader, config, log_level);
   reader.RefuseUnknown();
-  if (reader.Complaints().empty()) CheckOne(reader, config, log_level);
-  if (reader.Complaints().empty()) CheckTogether(reader, config);
-  if (const auto complaints = reader.Complaints(); !complaints.empty()) {
-    return absl::InvalidArgumentError(absl::StrJoin(complaints, "\n"));
-  }
+  if (complaints.empty()) CheckOne(reader, config, log_level);
+  if (complaints.empty()) CheckTogether(reader, config);
+  if (!complaints.empty()) return absl::InvalidArgumentError(absl::StrJoin(complaints.Lines(), "\n"));
   return config;
 }
 
@@ -171,7 +118,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& data_dir) {
   const auto folder = std::filesystem::absolute(data_dir, error).string();
   if (error) return absl::InvalidArgumentError(Cat(data_dir, ": ", error.message()));
   const auto path = (std::filesystem::path(folder) / "tallyd.toml").string();
-  auto text = ReadText(path);
+  auto text = settings::ReadSettingsFile(path);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(Cat("there is no ", path, ": run tallyd init with this --data-dir first"));
+  }
   if (!text.ok()) return text.status();
   auto config = ParseConfig(*text, path);
   sodium_memzero(text->data(), text->size());
@@ -234,7 +184,8 @@ absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text) {
 
 std::vector<std::string> ConfigNames() {
   const toml::table nothing;
-  TomlReader reader(nothing, "");
+  settings::Complaints complaints("");
+  TomlReader reader(nothing, complaints);
   Config config;
   std::string log_level;
   ReadAll(reader, config, log_level);
