@@ -77,6 +77,8 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
+# Headers only: Asio and Beast.
+find_package(Boost 1.81 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(pqxx REQUIRED IMPORTED_TARGET libpqxx)
