@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/mcp/judge.h"
+
 namespace tally::gateway {
 
 // Where a text of ours is put into a request for an upstream: one of these, or none. A key that the caller would send
@@ -27,23 +29,6 @@ struct Placement {
   std::string name;
 
   bool operator==(const Placement&) const = default;
-};
-
-// What an error's words mean. The first rule whose pattern is found in them decides, before the rules that are built
-// in.
-struct ErrorRule {
-  enum class Meaning { kUncertain, kError, kNoEffect };
-
-  // `pattern`: RE2 syntax, found anywhere in the text of an isError result or of a JSON-RPC error's message. 1-1024
-  // bytes.
-  std::string pattern;
-
-  // `means`: "uncertain" (it may have happened), "error" (an answer; the slot and, by the grant, the hold are kept) or
-  // "no_effect" (an answer that says that nothing was done; the hold is released). "no_effect" is a promise that the
-  // tool must keep: money is given back on it.
-  Meaning means = Meaning::kUncertain;
-
-  bool operator==(const ErrorRule&) const = default;
 };
 
 // [upstreams.NAME.tools.TOOL]: TOOL is the upstream's own name for the tool.
@@ -68,10 +53,12 @@ struct ToolConfig {
   // `reference`: where the reference is put by which a reconciler can look the call up; default: nowhere.
   Placement reference;
 
-  // `error_rules`: an array of { pattern, means }, at most 64.
-  std::vector<ErrorRule> error_rules;
-
-  bool operator==(const ToolConfig&) const = default;
+  // `error_rules`: an array of { pattern, means }, at most 64: what an error's words mean. The first whose pattern is
+  // found decides, before the rules that are built in. `pattern`: RE2 syntax, found anywhere in the text of an isError
+  // result or of a JSON-RPC error's message; 1-1024 bytes. `means`: "uncertain" (it may have happened), "error" (an
+  // answer: the slot and, by the grant, the hold are kept) or "no_effect" (an answer that says that nothing was done:
+  // the hold is given back; a promise that the tool must keep).
+  std::vector<mcp::ErrorRule> error_rules;
 };
 
 // What a tool's changed name, schema or description does; "off" looks at nothing.
@@ -128,8 +115,6 @@ struct UpstreamConfig {
 
   // The tool's own settings, or what the upstream's make of the defaults.
   ToolConfig ForTool(std::string_view tool) const;
-
-  bool operator==(const UpstreamConfig&) const = default;
 };
 
 struct Config {
@@ -202,8 +187,8 @@ struct Config {
     // "jsonrpc", a JSON-RPC error.
     ErrorStyle error_style = ErrorStyle::kResult;
 
-    // `mcp.uncertain_words`: more words by which a tool's error is taken for a lost answer, found in any case anywhere
-    // in it, added to those that are built in. At most 256, of 3 to 128 bytes.
+    // `mcp.uncertain_words`: more patterns (RE2 syntax) by which a tool's error is taken for a lost answer, found
+    // anywhere in it whatever their case, beside those that are built in. At most 256, of 3 to 256 bytes.
     std::vector<std::string> uncertain_words;
   } mcp;
 

@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+using Means = mcp::ErrorRule::Means;
+
 constexpr size_t kUpstreamsMax = 64;
 constexpr size_t kToolsMax = 1024;
 constexpr size_t kErrorRulesMax = 64;
@@ -67,14 +69,12 @@ void ReadPlacement(TomlReader& reader, const std::string& name, Placement& place
   });
 }
 
-void ReadErrorRules(TomlReader& reader, std::vector<ErrorRule>& rules) {
+void ReadErrorRules(TomlReader& reader, std::vector<mcp::ErrorRule>& rules) {
   reader.TableArray("error_rules", kErrorRulesMax, [&](TomlReader& table) {
-    ErrorRule rule;
+    mcp::ErrorRule rule;
     table.Text("pattern", rule.pattern);
-    table.Choice<ErrorRule::Meaning>("means", rule.means,
-                                     {{"uncertain", ErrorRule::Meaning::kUncertain},
-                                      {"error", ErrorRule::Meaning::kError},
-                                      {"no_effect", ErrorRule::Meaning::kNoEffect}});
+    table.Choice<Means>("means", rule.means,
+                        {{"uncertain", Means::kUncertain}, {"error", Means::kError}, {"no_effect", Means::kNoEffect}});
     if (!table.Has("means")) table.Complain("means", "must be written");
     if (rule.pattern.empty() || rule.pattern.size() > kPatternBytesMax) {
       table.Complain("pattern", Cat("must be written, in 1 to ", kPatternBytesMax, " bytes"));
@@ -366,8 +366,9 @@ void ReadTop(TomlReader& reader, Config& config) {
   }
   if (config.journal.path == config.audit.path) reader.Complain("audit.path", "is the journal's");
   for (const std::string& word : config.mcp.uncertain_words) {
-    if (word.size() < 3 || word.size() > 128)
-      reader.Complain("mcp.uncertain_words", "must hold texts of 3 to 128 bytes");
+    if (word.size() < 3 || word.size() > 256 || !re2::RE2(word, re2::RE2::Quiet).ok()) {
+      reader.Complain("mcp.uncertain_words", "must hold patterns in RE2 syntax, of 3 to 256 bytes");
+    }
   }
   CheckListen(reader, config);
   CheckPermit(reader, config.permit);
