@@ -33,16 +33,16 @@ struct AuditOptions {
 };
 
 struct AuditEntry {
-  int64_t time_us = 0;  // microseconds since 1970, when it was sent; 0: now
-  std::string method;   // tools/call, tools/list, initialize, …
-  std::string upstream;
-  std::string tool;
-  std::string permit_id;
-  std::string call_id;
-  std::string attempt_id;    // 16 bytes
-  int attempt = 0;           // of the call
-  int send = 0;              // of the attempt, from 1
-  std::string_view outcome;  // a word of the program's own: succeeded, tool_error, uncertain, not_sent, failed, …
+  int64_t time_us = 0;      // microseconds since 1970, when it was sent; 0: now
+  std::string method = {};  // tools/call, tools/list, initialize, …
+  std::string upstream = {};
+  std::string tool = {};
+  std::string permit_id = {};
+  std::string call_id = {};
+  std::string attempt_id = {};    // 16 bytes
+  int attempt = 0;                // of the call
+  int send = 0;                   // of the attempt, from 1
+  std::string_view outcome = {};  // a word of the program's own: succeeded, tool_error, uncertain, not_sent, failed, …
   int64_t latency_us = 0;
 };
 
