@@ -31,7 +31,7 @@ namespace tally::gateway {
 
 struct AuthorityOptions {
   client::Endpoint endpoint;
-  client::CallOptions call;
+  client::CallOptions call = {};
   std::chrono::milliseconds permit_view_ttl{5'000};
   size_t permit_views_max = 10'000;
 };
