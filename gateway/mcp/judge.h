@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "gateway/mcp/message.h"
+#include "gateway/mcp/raw.h"
 
 namespace re2 {
 class RE2;
@@ -81,7 +82,7 @@ std::string ResultWords(std::string_view result);
 
 // 2026-07-28's resultType; absent means complete.
 enum class ResultType { kComplete, kInputRequired, kUnknown };
-ResultType ResultTypeOf(std::string_view result);
+ResultType ResultTypeOf(const RawObject& result);
 
 }  // namespace tally::mcp
 

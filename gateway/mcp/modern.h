@@ -10,18 +10,22 @@
 
 namespace tally::mcp {
 
-// The protocol version in params._meta, or nullopt: then the message is of the legacy era.
-std::optional<std::string> VersionInBody(const Message& message);
-
 struct RequestHeaders {  // nullopt: absent
   std::optional<std::string> protocol_version;
   std::optional<std::string> method;
   std::optional<std::string> name;
 };
 
-// For a request whose body names a protocol version. What to answer, with HTTP status 400, where headers and body
-// disagree (kHeaderMismatch), the version is not spoken (kUnsupportedVersion, with what is) or the body lacks what
-// every request must carry (kInvalidParams); nullopt if all is well.
+// Whether a message is of this era: its body names a protocol version in params._meta, whatever its value, or the
+// header names one of this era. Never initialize, which is the legacy era's own.
+bool IsModern(const Message& message, const RequestHeaders& headers);
+// The protocol version in params._meta, where that is a string.
+std::optional<std::string> VersionInBody(const Message& message);
+
+// For a request of this era over HTTP. What to answer, with HTTP status 400, where headers and body disagree
+// (kHeaderMismatch), the version is not spoken (kUnsupportedVersion, with those that are) or the body lacks what every
+// request must carry (kInvalidParams); nullopt if all is well. Notifications need no headers; those they have must
+// agree.
 std::optional<RpcError> CheckModernRequest(const Message& message, const RequestHeaders& headers);
 // The same without headers, for stdio.
 std::optional<RpcError> CheckModernBody(const Message& message);

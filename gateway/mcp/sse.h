@@ -3,6 +3,7 @@
 #define TALLY_GATEWAY_MCP_SSE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
