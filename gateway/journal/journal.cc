@@ -31,7 +31,7 @@ Leftover AfterRestart(Record record, bool damaged) {
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(JournalOptions options, asio::any_io_executor loop) {
   JournalFile::Found found;
-  auto file = JournalFile::Open(options.path, options.bytes_max, &found);
+  auto file = JournalFile::Open(options.path, {options.bytes_max, options.compact_bytes_min}, &found);
   if (!file.ok()) return file.status();
   return std::unique_ptr<Journal>(new Journal(std::move(options), std::move(loop), *std::move(file), std::move(found)));
 }
@@ -121,12 +121,12 @@ void Journal::Write(std::vector<Item> items) {
     for (size_t i = 0; i < items.size(); ++i) {
       const absl::Status one =
           file_->Append({std::move(records[i])}, items[i].done ? Durability::kSynced : Durability::kWritten);
-      healthy_ = one.ok();
+      healthy_ = !absl::IsUnavailable(one);
       if (items[i].done) items[i].done(one);
     }
     return;
   }
-  healthy_ = status.ok();
+  healthy_ = !absl::IsUnavailable(status);
   for (Item& item : items) {
     if (item.done) item.done(status);
   }

@@ -37,6 +37,7 @@ namespace tally::gateway {
 struct JournalOptions {
   std::string path;
   int64_t bytes_max = 256 << 20;
+  int64_t compact_bytes_min = 32 << 20;
   // `sending` that wait for the disk; one more is refused.
   size_t queue_max = 4096;
 };

@@ -91,8 +91,7 @@ class Mapped {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JournalFile>> JournalFile::Open(const std::string& path, int64_t bytes_max,
-                                                               Found* found) {
+absl::StatusOr<std::unique_ptr<JournalFile>> JournalFile::Open(const std::string& path, Limits limits, Found* found) {
   // A file of its own is locked, since the journal's is replaced when it is compacted. It is never removed: whoever
   // opened it before would hold a lock on nothing.
   auto lock = OpenPrivate(path + ".lock");
@@ -104,7 +103,7 @@ absl::StatusOr<std::unique_ptr<JournalFile>> JournalFile::Open(const std::string
     return absl::UnavailableError(
         Cat(path, " is in use by another gateway: each needs a journal of its own. Nothing was started"));
   }
-  std::unique_ptr<JournalFile> journal(new JournalFile(path, bytes_max, *lock));
+  std::unique_ptr<JournalFile> journal(new JournalFile(path, limits, *lock));
   auto file = OpenPrivate(path);
   if (!file.ok()) return file.status();
   journal->file_ = *file;
@@ -184,17 +183,17 @@ absl::Status JournalFile::Append(const std::vector<Record>& records, Durability 
     }
     const std::string one = Encode(record);
     if (one.size() > kPayloadBytesMax) return absl::InvalidArgumentError("the answer is too large for the journal");
-    places.push_back({size_ + static_cast<int64_t>(bytes.size()), static_cast<int64_t>(one.size())});
+    places.push_back({static_cast<int64_t>(bytes.size()), static_cast<int64_t>(one.size())});
     bytes += one;
     bounded |= record.stage == Stage::kSending;
   }
   // The limit refuses what has not been sent; what became of a call that was sent is always taken.
-  if (bounded && size_ + static_cast<int64_t>(bytes.size()) > bytes_max_) {
-    return absl::ResourceExhaustedError(
-        Cat("the journal ", path_, " has reached ", bytes_max_, " bytes: tallyd has not taken what is in it"));
+  if (bounded) {
+    if (auto status = CheckRoom(static_cast<int64_t>(bytes.size())); !status.ok()) return status;
   }
+  const int64_t begin = size_;
   if (auto status = Write(bytes, durability); !status.ok()) return status;
-  for (size_t i = 0; i < records.size(); ++i) Index(records[i], places[i]);
+  for (size_t i = 0; i < records.size(); ++i) Index(records[i], {begin + places[i].offset, places[i].size});
 
   if (size_ > compact_at_ && open_bytes_ < size_ / 2) {
     // Best effort: where there is no room for a copy, the file stays as it is, and is looked at again when it has
@@ -202,6 +201,17 @@ absl::Status JournalFile::Append(const std::vector<Record>& records, Durability 
     if (!Rewrite().ok()) compact_at_ = size_ * 2;
   }
   return absl::OkStatus();
+}
+
+absl::Status JournalFile::CheckRoom(int64_t bytes) {
+  if (size_ + bytes <= limits_.bytes_max) return absl::OkStatus();
+  // What is done with must not keep calls from being sent. A copy for less than a quarter of the file is not worth it.
+  if (size_ - open_bytes_ >= size_ / 4) {
+    if (auto status = Rewrite(); !status.ok()) return status;
+    if (size_ + bytes <= limits_.bytes_max) return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      Cat("the journal ", path_, " has reached ", limits_.bytes_max, " bytes: tallyd has not taken what is in it"));
 }
 
 absl::Status JournalFile::Write(std::string_view bytes, Durability durability) {
@@ -250,7 +260,7 @@ absl::Status JournalFile::Rewrite() {
   file_ = file;
   open_ = std::move(open);
   size_ = size;
-  compact_at_ = std::max(kCompactBytesMin, size_ * 2);
+  compact_at_ = std::max(limits_.compact_bytes_min, size_ * 2);
   if (const int error = SyncFolderOf(path_); error != 0) return Broken("its folder cannot be synced", error);
   return absl::OkStatus();
 }

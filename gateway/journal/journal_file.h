@@ -25,6 +25,11 @@ enum class Durability { kWritten, kSynced };
 
 class JournalFile {
  public:
+  struct Limits {
+    int64_t bytes_max = int64_t{256} << 20;
+    int64_t compact_bytes_min = 32 << 20;  // below this size it is not compacted, unless it is at its limit
+  };
+
   // What Open found.
   struct Found {
     std::vector<Record> open;  // of each attempt that was not delivered its last record
@@ -35,7 +40,7 @@ class JournalFile {
 
   // Creates the file, mode 0600, or reads it. Unavailable: another process has it. FailedPrecondition: it is no
   // journal, or others than its owner can read it. `found` may be null.
-  static absl::StatusOr<std::unique_ptr<JournalFile>> Open(const std::string& path, int64_t bytes_max, Found* found);
+  static absl::StatusOr<std::unique_ptr<JournalFile>> Open(const std::string& path, Limits limits, Found* found);
   ~JournalFile();
   JournalFile(const JournalFile&) = delete;
 
@@ -45,8 +50,6 @@ class JournalFile {
 
   int64_t bytes() const { return size_; }
   size_t open_attempts() const { return open_.size(); }
-  // Below this size it is never compacted.
-  static constexpr int64_t kCompactBytesMin = 1 << 20;
 
  private:
   struct Place {
@@ -54,10 +57,12 @@ class JournalFile {
     int64_t size = 0;
   };
 
-  JournalFile(std::string path, int64_t bytes_max, int lock)
-      : path_(std::move(path)), bytes_max_(bytes_max), lock_(lock) {}
+  JournalFile(std::string path, Limits limits, int lock)
+      : path_(std::move(path)), limits_(limits), lock_(lock), compact_at_(limits.compact_bytes_min) {}
 
   absl::Status Read(Found& found);
+  // Whether `bytes` more may be added for attempts that have no outcome yet.
+  absl::Status CheckRoom(int64_t bytes);
   absl::Status Write(std::string_view bytes, Durability durability);
   void Index(const Record& record, Place place);
   // Copies what is open into a new file, which then takes the old one's name.
@@ -65,12 +70,12 @@ class JournalFile {
   absl::Status Broken(std::string_view what, int error);
 
   const std::string path_;
-  const int64_t bytes_max_;
+  const Limits limits_;
   const int lock_;  // the lock file's descriptor: held as long as this lives
   int file_ = -1;
   int64_t size_ = 0;
   int64_t open_bytes_ = 0;  // of the records in open_
-  int64_t compact_at_ = kCompactBytesMin;
+  int64_t compact_at_;
   std::map<std::string, Place> open_;  // by attempt id
   absl::Status broken_;                // not OK: takes nothing any more
 };

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kLarge = int64_t{1} << 40;
+constexpr JournalFile::Limits kLarge{.bytes_max = int64_t{1} << 40, .compact_bytes_min = 1 << 20};
 
 JournalFile::Found Reopen(const std::string& path) {
   JournalFile::Found found;
@@ -148,12 +148,23 @@ TEST(JournalFile, OnAFullDiskAnAppendFailsWholeAndTheNextOneIsTakenOnceThereIsRo
 
 TEST(JournalFile, AtItsLimitNothingNewIsSentAndOutcomesAreStillTaken) {
   const Folder folder;
-  const auto file = JournalFile::Open(folder / "j", 1000, nullptr);
+  const auto file = JournalFile::Open(folder / "j", {.bytes_max = 1000}, nullptr);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE((*file)->Append({MakeRecord(Stage::kOutcome, 1, std::string(900, 'r'))}, Durability::kSynced).ok());
   EXPECT_TRUE(absl::IsResourceExhausted((*file)->Append({MakeRecord(Stage::kSending, 2)}, Durability::kSynced)));
   EXPECT_TRUE((*file)->Append({MakeRecord(Stage::kOutcome, 3, std::string(900, 'r'))}, Durability::kSynced).ok());
   EXPECT_TRUE((*file)->Append({MakeRecord(Stage::kDelivered, 1)}, Durability::kWritten).ok());
+}
+
+TEST(JournalFile, WhatIsDoneWithNeverKeepsCallsFromBeingSent) {
+  const Folder folder;
+  const auto file = JournalFile::Open(folder / "j", {.bytes_max = 10'000}, nullptr);
+  ASSERT_TRUE(file.ok());
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE((*file)->Append({MakeRecord(Stage::kSending, i)}, Durability::kSynced).ok()) << i;
+    ASSERT_TRUE((*file)->Append({MakeRecord(Stage::kOutcome, i, std::string(100, 'r'))}, Durability::kWritten).ok());
+    ASSERT_TRUE((*file)->Append({MakeRecord(Stage::kDelivered, i)}, Durability::kWritten).ok());
+  }
 }
 
 TEST(JournalFile, ARecordMustNameCallAndAttempt) {
@@ -181,7 +192,7 @@ TEST(JournalFile, WhatIsDoneWithIsCompactedAwayAndWhatIsOpenStays) {
                                 MakeRecord(Stage::kOutcome, i, result), MakeRecord(Stage::kDelivered, i)},
                                Durability::kWritten)
                       .ok());
-      ASSERT_LT((*file)->bytes(), JournalFile::kCompactBytesMin + 20'000);
+      ASSERT_LT((*file)->bytes(), kLarge.compact_bytes_min + 20'000);
     }
     EXPECT_EQ((*file)->open_attempts(), 1u);
   }
@@ -202,7 +213,7 @@ TEST(JournalFile, WhereNoCopyCanBeMadeItGoesOnWithTheOldFile) {
                      Durability::kWritten)
             .ok());
   }
-  EXPECT_GT((*file)->bytes(), 2 * JournalFile::kCompactBytesMin);
+  EXPECT_GT((*file)->bytes(), 2 * kLarge.compact_bytes_min);
 }
 
 // Any history of appends, compactions and restarts, against a map.

@@ -62,7 +62,7 @@ asio::awaitable<void> Caller(Journal& journal, int pipe, int first) {
 [[noreturn]] void Child(const std::string& path, int pipe, int round) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   asio::io_context loop;
-  auto journal = Journal::Open({.path = path}, loop.get_executor());
+  auto journal = Journal::Open({.path = path, .compact_bytes_min = 64 << 10}, loop.get_executor());
   if (!journal.ok()) _exit(2);
   for (int i = 0; i < kCallers; ++i) {
     asio::co_spawn(loop, Caller(**journal, pipe, round * kPerRound + i), asio::detached);
@@ -121,7 +121,7 @@ TEST(JournalUnderSigkill, NothingThatWasAcknowledgedIsLost) {
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << WEXITSTATUS(status);
 
     JournalFile::Found found;
-    ASSERT_TRUE(JournalFile::Open(path, int64_t{1} << 40, &found).ok());
+    ASSERT_TRUE(JournalFile::Open(path, {.bytes_max = int64_t{1} << 40}, &found).ok());
     ASSERT_EQ(found.damaged, 0);
     std::map<std::string, const Record*> open;
     for (const Record& record : found.open) open[record.commit.attempt_id()] = &record;
