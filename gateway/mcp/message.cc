@@ -6,6 +6,7 @@
 
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
+#include "lib/json/fold.h"
 #include "lib/json/parse.h"
 
 namespace tally::mcp {
@@ -34,6 +35,18 @@ bool IsId(std::string_view raw) {
   return raw.starts_with('"') || IsDigits(raw.starts_with('-') ? raw.substr(1) : raw);
 }
 
+// The id of a client's message that is JSON and yet refused, so that its request is answered and does not wait: only if
+// no reader could take another member for it.
+std::string IdToAnswer(const RawObject& object) {
+  std::string id = "null";
+  for (const Member& member : object.members()) {
+    if (json::FoldCompare(member.name, "id") != 0) continue;
+    if (id != "null" || member.name != "id" || !IsId(member.value)) return "null";
+    id = member.value;
+  }
+  return id;
+}
+
 std::optional<Malformed> CheckText(std::string_view text, From from, size_t bytes_max) {
   if (text.size() > bytes_max) {
     return Refuse(code::kInvalidRequest, "The message has " + std::to_string(text.size()) + " bytes; at most " +
@@ -46,8 +59,10 @@ std::optional<Malformed> CheckText(std::string_view text, From from, size_t byte
   }
   if (from == From::kUpstream) return std::nullopt;  // RawObject::Parse looks at all of it
   const auto value = json::Parse(text, {.bytes_max = bytes_max, .depth_max = kClientDepthMax});
-  if (!value.ok()) return Refuse(code::kParseError, std::string(value.status().message()) + ".");
-  return std::nullopt;
+  if (value.ok()) return std::nullopt;
+  const std::string why = std::string(value.status().message()) + ".";
+  const auto object = RawObject::Parse(text);
+  return object.ok() ? Invalid(why, IdToAnswer(*object)) : Refuse(code::kParseError, why);
 }
 
 // Params and results are objects in MCP. Read here, so that equal members at their top are found wherever they come

@@ -60,8 +60,8 @@ std::string MachineData(const Refusal& refusal) {
   return holder + "}";
 }
 
-// The authority addresses some of its sentences to gateways ("ask again with the same key", "commit NOT_SENT"): those are
-// for machines. What a model can use is why arguments or a request were refused, and what the gateway itself met.
+// The authority addresses some of its sentences to gateways ("ask again with the same key", "commit NOT_SENT"): those
+// are for machines. What a model can use is why arguments or a request were refused, and what the gateway itself met.
 bool ShowsDetail(const Refusal& refusal) {
   if (refusal.kind == v1::KIND_DENIED || refusal.kind == v1::KIND_INVALID) return true;
   return refusal.kind == v1::KIND_UNAVAILABLE &&

@@ -100,9 +100,21 @@ TEST(MessageTest, MembersThatDifferOnlyByCaseAreRefusedAnywhereInAClientsMessage
           R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","Action":"decline"}})",
       }) {
     const Malformed bad = Bad(text);
-    EXPECT_EQ(bad.code, code::kParseError) << text;
+    EXPECT_EQ(bad.code, code::kInvalidRequest) << text;
     EXPECT_THAT(bad.message, HasSubstr("differs only by case")) << text;
+    EXPECT_EQ(bad.id, std::string_view(text).find("\"ID\"") == std::string_view::npos ? "1" : "null");
   }
+}
+
+TEST(MessageTest, WhatIsJsonAndYetRefusedIsAnsweredUnderItsIdIfThatIsOne) {
+  const auto id_of = [](std::string_view head) {
+    return Bad("{\"jsonrpc\":\"2.0\"," + std::string(head) + R"("method":"m","params":{"a":1,"A":2}})").id;
+  };
+  EXPECT_EQ(id_of(R"("id":"x",)"), "\"x\"");
+  EXPECT_EQ(id_of(R"("ID":1,)"), "null");
+  EXPECT_EQ(id_of(R"("id":1,"Id":2,)"), "null");
+  EXPECT_EQ(id_of(R"("id":1.5,)"), "null");
+  EXPECT_EQ(id_of(""), "null");
 }
 
 TEST(MessageTest, EqualMembersAreRefusedFromBothSides) {

@@ -170,6 +170,8 @@ RC_GTEST_PROP(LinesProperty, AJsonTextTravelsAsOneLineWithItsMeaning, ()) {
 
 RC_GTEST_PROP(RawProperty, JsonIsTakenExactlyIfAnotherReaderTakesIt, ()) {
   const std::string text = *rc::gen::inRange(0, 3) == 0 ? AnyJson(3) : Damaged(AnyJson(3));
+  // The other reader stops at a NUL and passes over a byte order mark.
+  RC_PRE(text.find('\0') == std::string::npos && !text.starts_with('\xEF'));
   RC_ASSERT(CheckJson(text).ok() == Json::accept(text));
 }
 
