@@ -23,6 +23,7 @@ using keys::Cat;
 
 constexpr std::chrono::milliseconds kIdle{60'000};
 constexpr std::chrono::milliseconds kRetry{1'000};
+constexpr std::chrono::milliseconds kSync{1'000};
 
 std::string TimeText(int64_t time_us) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::FromUnixMicros(time_us), absl::UTCTimeZone());
@@ -96,20 +97,36 @@ void AuditLog::Reopen() {
 void AuditLog::Run() {
   bool ended = false;
   while (!ended) {
-    std::vector<std::string> lines = queue_.Take(pending_.empty() && lost_ == 0 ? kIdle : kRetry);
+    std::vector<std::string> lines = queue_.Take(pending_.empty() && lost_ == 0 && unsynced_ == 0 ? kIdle : kRetry);
     ended = queue_.Ended();
     std::move(lines.begin(), lines.end(), std::back_inserter(pending_));
     pending_count_ = pending_.size();
     const bool written = WriteLines();
     pending_count_ = pending_.size();
+    SyncWhenDue();
     // A line that was lost meanwhile is said in the next round.
     healthy_ = written && lost_ == 0;
   }
-  if (file_ >= 0) fdatasync(file_);
+  Sync();
+}
+
+void AuditLog::SyncWhenDue() {
+  if (unsynced_ > 0 && std::chrono::steady_clock::now() - synced_at_ >= kSync) Sync();
+}
+
+void AuditLog::Sync() {
+  // What the system took and could not keep is known only here, and only once.
+  if (file_ >= 0 && fdatasync(file_) != 0) lost_ += unsynced_;
+  unsynced_ = 0;
+  synced_at_ = std::chrono::steady_clock::now();
 }
 
 bool AuditLog::WriteLines() {
-  if (reopen_.exchange(false) && file_ >= 0) {
+  struct stat about {};
+  // A file that was removed would take all lines with it.
+  const bool removed = file_ >= 0 && fstat(file_, &about) == 0 && about.st_nlink == 0;
+  if ((reopen_.exchange(false) || removed) && file_ >= 0) {
+    Sync();
     close(file_);
     file_ = -1;
   }
@@ -141,6 +158,7 @@ bool AuditLog::WriteLine(const std::string& line) {
     done += static_cast<size_t>(put);
   }
   size_ += static_cast<int64_t>(line.size());
+  ++unsynced_;
   return true;
 }
 
@@ -163,7 +181,7 @@ bool AuditLog::Rotate() {
     if (std::rename(name(number).c_str(), name(number + 1).c_str()) != 0 && errno != ENOENT) return false;
   }
   if (std::rename(options_.path.c_str(), name(1).c_str()) != 0 && errno != ENOENT) return false;
-  fdatasync(file_);
+  Sync();
   close(file_);
   file_ = -1;
   return OpenFile();

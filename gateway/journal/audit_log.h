@@ -6,14 +6,16 @@
 // Members that do not apply are left out. There are no arguments, results, keys or tokens in it, and no text that an
 // agent or an upstream wrote, but the tool's name.
 //
-// Writing never blocks: lines wait in a bounded queue for a thread of their own, which rotates the file by size. Where
-// the disk fails, lines are kept and tried again each second; `healthy` is false until all are written. Lines that
-// found the queue full are counted, and the file says how many there were as soon as it can: {"time":…,"lost":17}.
+// Writing never blocks: lines wait in a bounded queue for a thread of their own, which rotates the file by size and
+// syncs it once a second. Where the disk fails, lines are kept and tried again each second; `healthy` is false until
+// all are written. Lines that found the queue full, or that the disk took and then failed to keep, are counted, and the
+// file says how many there were as soon as it can: {"time":…,"lost":17}.
 #pragma once
 
 #include <absl/status/statusor.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -74,6 +76,8 @@ class AuditLog {
   bool WriteLine(const std::string& line);
   bool OpenFile();
   bool Rotate();
+  void SyncWhenDue();
+  void Sync();
 
   const AuditOptions options_;
   std::atomic<bool> healthy_{true};
@@ -85,6 +89,8 @@ class AuditLog {
   int file_ = -1;
   int64_t size_ = 0;
   std::deque<std::string> pending_;
+  int64_t unsynced_ = 0;  // lines
+  std::chrono::steady_clock::time_point synced_at_{};
   std::thread thread_;
 };
 

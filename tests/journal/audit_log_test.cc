@@ -109,6 +109,16 @@ TEST(AuditLog, AFileThatWasMovedAwayIsReopened) {
   EXPECT_EQ(Lines(folder / "moved").size(), 1u);
 }
 
+TEST(AuditLog, AFileThatWasRemovedIsMadeAnew) {
+  const Folder folder;
+  const auto log = AuditLog::Open({.path = folder / "a"});
+  ASSERT_TRUE((*log)->Write(Entry(1)));
+  ASSERT_TRUE(Eventually([&] { return !Lines(folder / "a").empty(); }));
+  std::filesystem::remove(folder / "a");
+  ASSERT_TRUE((*log)->Write(Entry(2)));
+  ASSERT_TRUE(Eventually([&] { return Lines(folder / "a").size() == 1; }));
+}
+
 TEST(AuditLog, WhileTheDiskIsFullItIsNotHealthyAndAfterwardsNothingIsMissing) {
   const Folder folder;
   const auto log = AuditLog::Open({.path = folder / "a"});
