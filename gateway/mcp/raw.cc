@@ -106,18 +106,24 @@ std::string WithMember(std::string_view object, std::string_view name, std::stri
 }
 
 std::string WithoutMember(std::string_view object, std::string_view name) {
+  return WithoutMembers(object, [name](std::string_view member) { return member == name; });
+}
+
+std::string WithoutMembers(std::string_view object, const std::function<bool(std::string_view name)>& leave_out) {
   std::vector<Member> members;
   std::vector<Span> spans;
   Scanner scan(object);
-  if (!Walk(&scan, object, &members, &spans) || HasEqualNames(members)) return std::string(object);
+  if (!Walk(&scan, object, &members, &spans) || HasEqualNames(members) || members.empty()) return std::string(object);
+  std::string out(object.substr(0, spans.front().begin));
+  bool any = false;
   for (size_t i = 0; i < members.size(); ++i) {
-    if (members[i].name != name) continue;
-    // With the comma before it or, for the first, the one after it and the space up to the next.
-    const size_t begin = i == 0 ? spans[i].begin : spans[i - 1].end;
-    const size_t end = i == 0 && members.size() > 1 ? spans[1].begin : spans[i].end;
-    return Cat(object.substr(0, begin), "", object.substr(end));
+    if (leave_out(members[i].name)) continue;
+    // With what stands before it, the comma among it; but the first that is left has none.
+    const size_t begin = any ? spans[i - 1].end : spans[i].begin;
+    out.append(object.substr(begin, spans[i].end - begin));
+    any = true;
   }
-  return std::string(object);
+  return out.append(object.substr(spans.back().end));
 }
 
 std::string Quote(std::string_view utf8) {

@@ -3,6 +3,7 @@
 #define TALLY_GATEWAY_MCP_RAW_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ class RawObject {
 // object is returned unchanged.
 std::string WithMember(std::string_view object, std::string_view name, std::string_view raw_value);
 std::string WithoutMember(std::string_view object, std::string_view name);
+// All those that `leave_out` is true for, in one pass.
+std::string WithoutMembers(std::string_view object, const std::function<bool(std::string_view name)>& leave_out);
 
 // A JSON string. What is not UTF-8 in it becomes U+FFFD.
 std::string Quote(std::string_view utf8);

@@ -11,11 +11,17 @@
 namespace tally::mcp {
 namespace {
 
-constexpr std::string_view kProtocolPrefix = "io.modelcontextprotocol/";
 constexpr size_t kKeyBytesMax = 255;
 
 RpcError Refuse(std::string_view what) {
   return {code::kInvalidParams, std::string(what).append(" Nothing was done."), ""};
+}
+
+// Addressed to this gateway, or renewed by it for the next server. Other names of the protocol's, those of extensions
+// among them, are the caller's affair.
+bool IsOfThisHop(std::string_view name) {
+  return name.starts_with(meta::kOurPrefix) || name == meta::kProgressToken || name == meta::kProtocolVersion ||
+         name == meta::kClientInfo || name == meta::kClientCapabilities;
 }
 
 // A structured field's string (RFC 8941 section 3.3.3), which the header's draft standard asks for, or the bare value
@@ -89,17 +95,10 @@ bool IsIdempotencyKey(std::string_view key) {
 
 std::string MetaToForward(std::string_view raw_meta) {
   const auto object = RawObject::Parse(raw_meta);
-  if (!object.ok()) return "";
-  std::string meta(raw_meta);
-  size_t left = object->members().size();
-  for (const Member& member : object->members()) {
-    const std::string& name = member.name;
-    const bool ours = name.starts_with(meta::kOurPrefix) || name.starts_with(kProtocolPrefix);
-    if (!ours && name != meta::kProgressToken) continue;
-    meta = WithoutMember(meta, name);
-    --left;
+  if (!object.ok() || std::ranges::all_of(object->members(), [](const Member& m) { return IsOfThisHop(m.name); })) {
+    return "";
   }
-  return left == 0 ? "" : meta;
+  return WithoutMembers(raw_meta, IsOfThisHop);
 }
 
 std::variant<ToolCall, RpcError> ParseToolCall(std::string_view raw_params, std::span<const std::string> key_headers) {

@@ -17,7 +17,7 @@ struct ToolCall {
   std::string name;       // as the client says it: upstream__tool
   std::string arguments;  // raw object, or empty where there were none
   // Raw object: the caller's _meta without what is addressed to this gateway or renewed at each hop (our own members,
-  // progressToken, io.modelcontextprotocol/…); empty if nothing is left.
+  // progressToken, protocol version, client's name and capabilities); empty if nothing is left.
   std::string meta;
   std::string progress_token;      // raw; empty: none
   std::optional<std::string> key;  // the caller's idempotency key

@@ -112,6 +112,10 @@ TEST(JudgeTest, AnErrorThatExplainsItselfIsAnAnswer) {
            "Error: ENOENT: no such file or directory, open '/tmp/x'",
            "amount must be a positive integer",
            "The item is sometimes out of stock",
+           "Refunds take some time outside business hours",
+           "Error executing tool pay: insufficient funds",
+           "MCP error -32602: Input validation error: amount is required",
+           "Error calling tool 'pay': card declined",
            "Refund refused: charge ch_5021 has already been refunded",
            "Invalid arguments for tool write_file",
            "order 15023 is closed",
@@ -132,6 +136,17 @@ TEST(JudgeTest, AnErrorWhoseWordsSayThatAnAnswerWasLostIsUncertain) {
            "ETIMEDOUT",
            "ESOCKETTIMEDOUT",
            "The upstream took a time-out",
+           "httpx.ReadTimeout",
+           "GatewayTimeoutException",
+           "it times out",
+           "ConnectionResetError(104)",
+           "RemoteProtocolError",
+           "IncompleteRead(0 bytes read)",
+           "EOFError",
+           "InternalServerError",
+           "ServiceUnavailable",
+           "BadGateway",
+           "Error executing tool pay: Read timed out",
            "MCP error -32001: Request timeout",
            "context deadline exceeded",
            "Deadline was exceeded",
@@ -177,10 +192,30 @@ TEST(JudgeTest, AnErrorWhoseWordsSayThatAnAnswerWasLostIsUncertain) {
 }
 
 TEST(JudgeTest, AnErrorThatExplainsNothingIsUncertain) {
-  for (const char* words :
-       {"", "  \n", "Internal error", "internal server error", "MCP error -32603: Internal error", "Unknown error",
-        "Unexpected error", "An error occurred.", "Something went wrong", "Error", "error:", "Error: Error", "Failed",
-        "Tool call failed", "Tool execution failed!", "null", "[object Object]", "Unhandled exception"}) {
+  for (const char* words : {"",
+                            "  \n",
+                            "Internal error",
+                            "internal server error",
+                            "MCP error -32603: Internal error",
+                            "Unknown error",
+                            "Unexpected error",
+                            "An error occurred.",
+                            "Something went wrong",
+                            "Error",
+                            "error:",
+                            "Error: Error",
+                            "Failed",
+                            "Tool call failed",
+                            "Tool execution failed!",
+                            "null",
+                            "[object Object]",
+                            "Unhandled exception",
+                            "Error executing tool pay: ",
+                            "Error executing tool pay: None",
+                            "Error calling tool 'a__b'",
+                            "MCP error -32603: ",
+                            "MCP error -32603",
+                            "500"}) {
     EXPECT_EQ(OfWords(words), Meaning::kUncertain) << words;
   }
   EXPECT_EQ(OfResult(R"({"content":[],"isError":true})"), Meaning::kUncertain);

@@ -118,6 +118,15 @@ TEST(ToolCallTest, ArgumentsHaveALimit) {
   EXPECT_THAT(Bad(with(kArgumentsBytesMax + 1)), HasSubstr("262145 bytes"));
 }
 
+TEST(ToolCallTest, ManyMembersOfOursCostOnePass) {
+  std::string meta = "{";
+  for (int i = 0; i < 50'000; ++i) meta += "\"dev.tallystick/x" + std::to_string(i) + "\":0, ";
+  EXPECT_EQ(MetaToForward(meta + "\"a\":1 }"), "{\"a\":1 }");
+  EXPECT_EQ(MetaToForward(meta + "\"progressToken\":1}"), "");
+  EXPECT_EQ(MetaToForward(R"({"a":1 , "progressToken":1 ,"io.modelcontextprotocol/x":2 })"),
+            R"({"a":1 ,"io.modelcontextprotocol/x":2 })");
+}
+
 TEST(ToolCallTest, AContinuationCarriesItsState) {
   const ToolCall call = Good(R"({"name":"t","inputResponses":{"a": {}},"requestState":"s"})");
   EXPECT_EQ(call.input_responses, R"({"a": {}})");
