@@ -14,8 +14,8 @@
 namespace tally::mcp {
 namespace {
 
-// One pattern's program and caches.
-constexpr int64_t kProgramBytesMax = 4 << 20;
+// One pattern's program and caches: RE2's own default, so that what a configuration's check takes is taken here.
+constexpr int64_t kProgramBytesMax = 8 << 20;
 constexpr size_t kPatternBytesMax = 4096;
 
 // Answers by which a server says that it did not begin (JSON-RPC 2.0 section 5.1; RFC 9110 section 15.5).
