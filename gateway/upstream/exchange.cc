@@ -1,0 +1,64 @@
+#include "gateway/upstream/exchange.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace tally::gateway {
+
+mcp::Reply UpstreamAnswer::reply() const {
+  mcp::Reply reply;
+  reply.how = how;
+  reply.http_status = http_status;
+  reply.error = error;
+  reply.result = result;
+  reply.session_ended = session_ended;
+  return reply;
+}
+
+Exchange::Exchange(const asio::any_io_executor& loop, Gate gate) : changed_(loop), gate_(std::move(gate)) {}
+
+asio::awaitable<bool> Exchange::Wait(std::chrono::milliseconds at_most) {
+  if (!done_) {
+    changed_.expires_after(at_most);
+    co_await changed_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return done_;
+}
+
+bool Exchange::Abandon() {
+  if (!written_) abandoned_ = true;
+  return !written_;
+}
+
+bool Exchange::OpenGate() {
+  if (done_) return false;
+  if (abandoned_) {
+    FinishWithNothing("given up before it was sent");
+    return false;
+  }
+  if (gate_ && !gate_()) {
+    FinishWithNothing("the time to send it was over");
+    return false;
+  }
+  written_ = true;
+  sent_at_us_ =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  return true;
+}
+
+void Exchange::Finish(UpstreamAnswer answer) {
+  if (done_) return;
+  done_ = true;
+  answer_ = std::move(answer);
+  changed_.cancel();
+}
+
+void Exchange::FinishWithNothing(std::string why) {
+  UpstreamAnswer nothing;
+  nothing.why = std::move(why);
+  Finish(std::move(nothing));
+}
+
+}  // namespace tally::gateway
