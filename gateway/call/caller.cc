@@ -1,0 +1,358 @@
+#include "gateway/call/caller.h"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+#include <sodium.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <utility>
+
+#include "gateway/call/placement.h"
+#include "gateway/mcp/judge.h"
+#include "gateway/mcp/protocol.h"
+#include "gateway/mcp/raw.h"
+#include "lib/client/send_deadline.h"
+#include "server/ops/log.h"
+
+namespace tally::gateway {
+namespace {
+
+using How = mcp::Reply::How;
+using mcp::Meaning;
+using std::chrono::milliseconds;
+namespace codes = mcp::gateway_code;
+
+// How long an answer is kept back for tallyd's receipt of it. It is in the journal then, and is delivered later.
+constexpr milliseconds kReceiptPatience{5'000};
+
+std::string RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  randombytes_buf(bytes.data(), bytes.size());
+  return bytes;
+}
+
+template <typename Receipts>
+void AddReceipts(const Receipts& receipts, std::vector<std::string>& ids) {
+  for (const auto& receipt : receipts) ids.push_back(absl::BytesToHexString(receipt.receipt_id()));
+}
+
+int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string_view Word(Meaning meaning) {
+  switch (meaning) {
+    case Meaning::kSucceeded:
+      return "succeeded";
+    case Meaning::kToolError:
+      return "tool_error";
+    case Meaning::kNoEffect:
+      return "no_effect";
+    case Meaning::kUncertain:
+      break;
+  }
+  return "uncertain";
+}
+
+// What is kept, and replayed, for an answer that was no tool result.
+std::string ErrorAsResult(const UpstreamAnswer& answer) {
+  const std::string text =
+      answer.error.code != 0 || !answer.error.message.empty()
+          ? absl::StrCat("The tool server answered with error ", answer.error.code, ": ", answer.error.message)
+          : absl::StrCat("The tool server refused the request with HTTP status ", answer.http_status,
+                         ". Nothing was done.");
+  return absl::StrCat(R"({"content":[{"type":"text","text":)", mcp::Quote(text), R"(}],"isError":true})");
+}
+
+mcp::ErrorRules RulesOf(const ToolConfig& tool, const Config& config) {
+  if (tool.error_rules.empty() && config.mcp.uncertain_words.empty()) return {};
+  // The patterns were compiled when the config was read; should one fail here, errors are judged by what is built in.
+  return mcp::ErrorRules::Compile(tool.error_rules, config.mcp.uncertain_words).value_or(mcp::ErrorRules());
+}
+
+}  // namespace
+
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  Call(Caller& caller, CallOrder order) : caller_(caller), order_(std::move(order)) {
+    ++caller_.open_;
+    ++caller_.unanswered_;
+  }
+  ~Call() {
+    // Reached without an answer only if something threw: then nothing is known.
+    if (order_.answer) Refuse(Refusal(v1::KIND_DELIVERY_UNCERTAIN, "NO_ANSWER"));
+    if (order_.over) order_.over();
+    --caller_.open_;
+  }
+
+  asio::awaitable<void> Run() {
+    if (!MayStart()) co_return;
+    const absl::StatusOr<SharedUpstream> upstream = co_await order_.upstream();
+    // With a key of its caller's it may be known already, and then the upstream is not needed.
+    if (!upstream.ok() && !order_.call.key) {
+      co_return Refuse(Refusal(v1::KIND_UNAVAILABLE, codes::kUpstreamDown));
+    }
+    CallParts parts{order_.call.arguments, order_.call.meta, {}};
+    Strip(order_.config.key, parts);
+    Strip(order_.config.reference, parts);
+    MakeRequest(parts);
+    const client::SendDeadline started = client::SendDeadline::Start();
+    const client::Answer<v1::AuthorizeResponse> answer = co_await caller_.authority_.Authorize(request_, started);
+    if (!Granted(answer)) co_return;
+    caller_.journal_.Granted(grant_.call_id(), request_.attempt_id(), grant_.send_within_ms());
+    if (!upstream.ok()) co_return NotSent(codes::kUpstreamDown);
+    const absl::Status kept = co_await caller_.journal_.Sending(grant_.call_id(), request_.attempt_id(), NowUs());
+    if (!kept.ok()) co_return NotSent(codes::kJournalDown);
+    co_await SendOnce(*upstream, started, std::move(parts));
+  }
+
+ private:
+  bool MayStart() {
+    if (!caller_.taking_) {
+      Refuse(Refusal(v1::KIND_UNAVAILABLE, codes::kShuttingDown));
+      return false;
+    }
+    if (caller_.open_ > caller_.config_.limits.calls_max) {
+      mcp::Refusal refusal = Refusal(v1::KIND_UNAVAILABLE, codes::kNotSent);
+      refusal.detail = "The gateway has as many calls under way as it may have.";
+      Refuse(std::move(refusal));
+      return false;
+    }
+    if (!caller_.audit_.healthy() && caller_.config_.audit.on_failure == Config::AuditFailure::kClosed) {
+      Refuse(Refusal(v1::KIND_UNAVAILABLE, codes::kJournalDown));
+      return false;
+    }
+    return true;
+  }
+
+  void MakeRequest(const CallParts& parts) {
+    request_.set_permit_token(std::string(order_.permit_token->Expose()));
+    request_.set_key(order_.call.key ? *order_.call.key : absl::BytesToHexString(RandomBytes(16)));
+    request_.set_attempt_id(RandomBytes(16));
+    request_.set_tool(order_.call.name);
+    request_.set_arguments(parts.arguments);
+    if (order_.call.amount) request_.set_amount(*order_.call.amount);
+    if (order_.call.intent) request_.set_intent(*order_.call.intent);
+    request_.set_repeat(order_.call.repeat);
+    request_.set_lease_ms(order_.send_within_ms + order_.config.timeout.count() +
+                          caller_.config_.tallyd.lease_margin.count());
+  }
+
+  // False: there is no grant to send, and the agent has its answer.
+  bool Granted(const client::Answer<v1::AuthorizeResponse>& answer) {
+    if (!answer.ok()) {
+      const client::Failure& failure = answer.failure();
+      const bool in_doubt = failure.kind == v1::KIND_UNAVAILABLE || failure.kind == v1::KIND_DELIVERY_UNCERTAIN;
+      if (in_doubt) caller_.settler_.Void(request_.permit_token(), request_.key(), request_.attempt_id());
+      // Whatever tallyd did, nothing is sent for this attempt any more.
+      mcp::Refusal refusal =
+          in_doubt ? Refusal(v1::KIND_UNAVAILABLE, codes::kAuthorityDown) : Refusal(failure.kind, failure.code);
+      refusal.detail = failure.message;
+      Refuse(std::move(refusal));
+      return false;
+    }
+    grant_ = answer.value();
+    AddReceipts(grant_.receipts(), receipt_ids_);
+    if (grant_.disposition() == v1::DISPATCH && grant_.attempt_id() == request_.attempt_id() && !grant_.has_refusal()) {
+      return true;
+    }
+    if (grant_.disposition() == v1::REPLAY && grant_.has_result() && !grant_.has_refusal()) {
+      const std::string& of = grant_.repeat_of().empty() ? grant_.call_id() : grant_.repeat_of();
+      Answer({.result = mcp::WithCallMeta(grant_.result(), of, receipt_ids_, true)});
+      return false;
+    }
+    mcp::Refusal refusal = mcp::RefusalOf(grant_);
+    refusal.key = request_.key();
+    refusal.receipt_ids = receipt_ids_;
+    Refuse(std::move(refusal));
+    return false;
+  }
+
+  asio::awaitable<void> SendOnce(SharedUpstream upstream, const client::SendDeadline& started, CallParts parts) {
+    Put(order_.config.key, ProviderKey(grant_.call_id()), parts);
+    Put(order_.config.reference, ProviderReference(grant_.call_id()), parts);
+    OutgoingRequest request;
+    request.method = std::string(mcp::method::kToolsCall);
+    request.params = Params(parts);
+    request.headers = parts.headers;
+    request.gate = [this, self = shared_from_this(), started] { return client::MaySend(request_, grant_, started); };
+    const auto began = std::chrono::steady_clock::now();
+    const SharedExchange exchange = upstream->Send(std::move(request));
+    if (order_.sent) order_.sent(exchange);
+    const bool answered = co_await exchange->Wait(order_.config.timeout);
+    if (!exchange->written() && (answered || exchange->Abandon())) {
+      Audit("not_sent", began, exchange);
+      upstream->Forget(exchange);
+      co_return NotSent(codes::kNotSent);
+    }
+    sent_at_us_ = exchange->sent_at_us();
+    if (answered) {
+      co_await Conclude(exchange->answer(), began, exchange);
+      co_return;
+    }
+    co_await Uncertain(began, exchange);
+    // The agent has been answered. The call has not: what comes now still counts.
+    if (co_await exchange->Wait(order_.config.late_answer_window)) Late(exchange->answer(), began, exchange);
+    upstream->Forget(exchange);
+  }
+
+  std::string Params(const CallParts& parts) const {
+    std::string params = absl::StrCat(R"({"name":)", mcp::Quote(order_.tool));
+    if (!parts.arguments.empty()) absl::StrAppend(&params, R"(,"arguments":)", parts.arguments);
+    std::string meta = parts.meta;
+    if (!order_.progress_token.empty()) {
+      meta = mcp::WithMember(meta.empty() ? "{}" : meta, mcp::meta::kProgressToken, order_.progress_token);
+    }
+    if (!meta.empty()) absl::StrAppend(&params, R"(,"_meta":)", meta);
+    return params + "}";
+  }
+
+  Meaning MeaningOf(const UpstreamAnswer& answer) const {
+    return mcp::Judge(answer.reply(), RulesOf(order_.config, caller_.config_));
+  }
+
+  v1::CommitRequest CommitOf(v1::CommitOutcome outcome) const {
+    v1::CommitRequest commit;
+    commit.set_call_id(grant_.call_id());
+    commit.set_attempt_id(request_.attempt_id());
+    commit.set_outcome(outcome);
+    commit.set_sent_at_us(sent_at_us_);
+    return commit;
+  }
+
+  v1::CommitRequest CommitOf(Meaning meaning, const UpstreamAnswer& answer) const {
+    if (meaning == Meaning::kUncertain) {
+      v1::CommitRequest commit = CommitOf(v1::OUTCOME_UNCERTAIN);
+      commit.set_partial_answer((answer.result.empty() ? answer.partial : answer.result).substr(0, kPartialBytesMax));
+      return commit;
+    }
+    v1::CommitRequest commit =
+        CommitOf(meaning == Meaning::kSucceeded ? v1::OUTCOME_SUCCEEDED : v1::OUTCOME_TOOL_ERROR);
+    commit.set_result(answer.how == How::kResult ? answer.result : ErrorAsResult(answer));
+    commit.set_no_effect(meaning == Meaning::kNoEffect);
+    return commit;
+  }
+
+  // An answer came in time.
+  asio::awaitable<void> Conclude(const UpstreamAnswer& answer, std::chrono::steady_clock::time_point began,
+                                 const SharedExchange& exchange) {
+    const Meaning meaning = MeaningOf(answer);
+    Audit(Word(meaning), began, exchange);
+    if (answer.session_ended && order_.session_ended) order_.session_ended();
+    v1::CommitRequest commit = CommitOf(meaning, answer);
+    const auto committed = co_await caller_.settler_.Settle(commit)->Wait(kReceiptPatience);
+    if (committed) AddReceipts(committed->receipts(), receipt_ids_);
+    if (meaning == Meaning::kUncertain) {
+      RefuseUncertain(committed, answer.how == How::kNothing ? "NO_ANSWER" : "UPSTREAM_AMBIGUOUS", answer.why);
+      co_return;
+    }
+    auto undelivered = [&settler = caller_.settler_, commit]() mutable {
+      commit.set_undelivered(true);
+      settler.Settle(std::move(commit));
+    };
+    if (answer.how == How::kRpcError) {
+      Answer({.error = answer.error}, std::move(undelivered));
+    } else {
+      Answer({.result = mcp::WithCallMeta(commit.result(), grant_.call_id(), receipt_ids_)}, std::move(undelivered));
+    }
+  }
+
+  asio::awaitable<void> Uncertain(std::chrono::steady_clock::time_point began, const SharedExchange& exchange) {
+    Audit("no_answer", began, exchange);
+    const auto committed = co_await caller_.settler_.Settle(CommitOf(v1::OUTCOME_UNCERTAIN))->Wait(kReceiptPatience);
+    if (committed) AddReceipts(committed->receipts(), receipt_ids_);
+    RefuseUncertain(committed, "NO_ANSWER", "");
+  }
+
+  void Late(const UpstreamAnswer& answer, std::chrono::steady_clock::time_point began, const SharedExchange& exchange) {
+    const Meaning meaning = MeaningOf(answer);
+    Audit("late_" + std::string(Word(meaning)), began, exchange);
+    if (meaning == Meaning::kUncertain) return;
+    v1::CommitRequest commit = CommitOf(meaning, answer);
+    commit.set_undelivered(true);
+    caller_.settler_.Settle(std::move(commit));
+  }
+
+  // Certain: not one byte of it was written.
+  void NotSent(std::string_view code) {
+    caller_.settler_.Settle(CommitOf(v1::OUTCOME_NOT_SENT));
+    mcp::Refusal refusal = Refusal(v1::KIND_UNAVAILABLE, code);
+    refusal.call_id = grant_.call_id();
+    refusal.key = request_.key();
+    refusal.receipt_ids = receipt_ids_;
+    Refuse(std::move(refusal));
+  }
+
+  void RefuseUncertain(const std::optional<v1::CommitResponse>& committed, std::string_view code,
+                       const std::string& why) {
+    // A READ never parks: tallyd has ended it.
+    const bool read = committed ? committed->attempt_state() == v1::TOOL_ERROR : order_.effect == v1::READ;
+    mcp::Refusal refusal =
+        read ? Refusal(v1::KIND_READ_FAILED, "READ_NO_ANSWER") : Refusal(v1::KIND_DELIVERY_UNCERTAIN, code);
+    if (!why.empty()) refusal.detail = absl::StrCat("Of the tool server: ", why, ".");
+    refusal.call_id = grant_.call_id();
+    refusal.key = request_.key();
+    refusal.receipt_ids = receipt_ids_;
+    Refuse(std::move(refusal));
+  }
+
+  static mcp::Refusal Refusal(v1::Kind kind, std::string_view code) { return mcp::MakeRefusal(kind, code); }
+
+  void Refuse(const mcp::Refusal& refusal) {
+    if (caller_.config_.mcp.error_style == Config::ErrorStyle::kJsonRpc && refusal.kind != v1::KIND_ALREADY_DONE) {
+      Answer({.error = mcp::RefusalError(refusal)});
+    } else {
+      Answer({.result = mcp::RefusalResult(refusal)});
+    }
+  }
+
+  void Answer(ToolAnswer answer, std::function<void()> undelivered = nullptr) {
+    const auto hand_over = std::exchange(order_.answer, nullptr);
+    if (!hand_over) return;
+    --caller_.unanswered_;
+    hand_over(std::move(answer), std::move(undelivered));
+  }
+
+  void Audit(std::string_view outcome, std::chrono::steady_clock::time_point began, const SharedExchange& exchange) {
+    AuditEntry entry;
+    entry.time_us = exchange->sent_at_us();
+    entry.method = std::string(mcp::method::kToolsCall);
+    entry.upstream = order_.upstream_name;
+    entry.tool = order_.tool;
+    entry.permit_id = order_.permit_id;
+    entry.call_id = grant_.call_id();
+    entry.attempt_id = request_.attempt_id();
+    entry.attempt = grant_.attempt_number();
+    entry.send = 1;
+    entry.outcome = outcome;
+    entry.latency_us =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began).count();
+    caller_.audit_.Write(entry);
+  }
+
+  Caller& caller_;
+  CallOrder order_;
+  v1::AuthorizeRequest request_;
+  v1::AuthorizeResponse grant_;
+  std::vector<std::string> receipt_ids_;
+  int64_t sent_at_us_ = 0;
+};
+
+Caller::Caller(asio::any_io_executor loop, const Config& config, Authority& authority, Journal& journal,
+               AuditLog& audit)
+    : loop_(std::move(loop)),
+      config_(config),
+      authority_(authority),
+      journal_(journal),
+      audit_(audit),
+      settler_(loop_, authority, journal) {}
+
+void Caller::Start(CallOrder order) {
+  auto call = std::make_shared<Call>(*this, std::move(order));
+  asio::co_spawn(
+      loop_, [call]() -> asio::awaitable<void> { co_await call->Run(); }, asio::detached);
+}
+
+}  // namespace tally::gateway
