@@ -1,0 +1,318 @@
+#include "gateway/front/session.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+#include "gateway/mcp/names.h"
+#include "gateway/mcp/protocol.h"
+#include "gateway/mcp/raw.h"
+#include "server/ops/log.h"
+
+namespace tally::gateway {
+namespace {
+
+using How = mcp::Reply::How;
+
+constexpr size_t kOpenMax = 256;  // requests of one client at one time
+// What a client's initialize waits for slow upstreams; they come later then.
+constexpr std::chrono::seconds kConnectPatience{15};
+constexpr size_t kInstructionsBytesMax = 16 * 1024;  // of one upstream
+constexpr std::string_view kServerInfo = R"({"name":"tally-gateway","title":"Tallystick gateway","version":"0.1.0"})";
+
+}  // namespace
+
+Session::Session(FrontServices services, std::string_view permit_token)
+    : services_(std::move(services)), token_(std::make_shared<const keys::Secret>(keys::Secret::Copy(permit_token))) {}
+
+Session::~Session() { CloseLinks(); }
+
+std::function<void()> Session::TakeRequest(mcp::Message request, std::vector<std::string> key_headers,
+                                           SharedOutlet outlet) {
+  Touch();
+  auto open = std::make_shared<Open>();
+  open->id = request.id;
+  // Without sessions an id is unique on its own connection alone.
+  open->id_key = modern_ ? absl::StrCat(++last_request_) : mcp::IdKey(request.id);
+  open->method = request.method;
+  open->outlet = std::move(outlet);
+  if (closed_ || open_.size() >= kOpenMax || open_.contains(open->id_key)) {
+    const std::string why = closed_                    ? "The session has ended"
+                            : open_.size() >= kOpenMax ? "Too many requests are open in this session"
+                                                       : "A request with this id is still open";
+    open->outlet->Finish(
+        mcp::ErrorText(open->id, {mcp::code::kInvalidRequest, absl::StrCat(why, ". Nothing was done."), ""}));
+    return [] {};
+  }
+  open_.emplace(open->id_key, open);
+  auto self = shared_from_this();
+  asio::co_spawn(
+      services_.loop,
+      [self, open, request = std::move(request), key_headers = std::move(key_headers)]() mutable
+      -> asio::awaitable<void> { co_await self->Work(open, std::move(request), std::move(key_headers)); },
+      asio::detached);
+  return [weak = weak_from_this(), open] {
+    const SharedSession session = weak.lock();
+    if (session && session->open_.contains(open->id_key)) session->Cancel(open);
+  };
+}
+
+void Session::Adopt(const v1::PermitInfo& permit) {
+  modern_ = true;
+  version_ = mcp::version::k20260728;
+  MakeLinks(permit);
+}
+
+asio::awaitable<void> Session::Discover(SharedOpen open) {
+  co_await Connect();
+  std::string versions;
+  for (const std::string_view version : mcp::version::kAll) {
+    absl::StrAppend(&versions, versions.empty() ? "" : ",", mcp::Quote(version));
+  }
+  const std::string instructions = MergedInstructions();
+  Answer(open,
+         absl::StrCat(R"({"supportedVersions":[)", versions, R"(],"capabilities":)", MergedCapabilities(),
+                      R"(,"serverInfo":)", std::string(kServerInfo),
+                      instructions.empty() ? "" : absl::StrCat(R"(,"instructions":)", mcp::Quote(instructions)), "}"));
+}
+
+asio::awaitable<void> Session::Work(SharedOpen open, mcp::Message request, std::vector<std::string> key_headers) {
+  namespace method = mcp::method;
+  const std::string& name = request.method;
+  if (name == method::kDiscover && modern_) co_return co_await Discover(open);
+  if (name == method::kPing && !modern_) co_return Answer(open, "{}");
+  if (name == method::kInitialize && !modern_) co_return co_await Initialize(open, request);
+  if (!initialized()) {
+    co_return Fail(open, mcp::code::kInvalidRequest, "The session is not initialised: send initialize first.");
+  }
+  if (name == method::kToolsCall) co_return co_await CallTool(open, request, std::move(key_headers));
+  if (name == method::kToolsList) co_return co_await List(open, request, ListKind::kTools);
+  if (name == method::kResourcesList) co_return co_await List(open, request, ListKind::kResources);
+  if (name == method::kResourcesTemplatesList) co_return co_await List(open, request, ListKind::kTemplates);
+  if (name == method::kPromptsList) co_return co_await List(open, request, ListKind::kPrompts);
+  if (name == method::kPromptsGet) co_return co_await GetPrompt(open, request);
+  const bool subscription = name == method::kResourcesSubscribe || name == method::kResourcesUnsubscribe;
+  if (name == method::kResourcesRead || (subscription && !modern_)) {
+    co_return co_await AskAboutResource(open, request);
+  }
+  if (name == method::kComplete) co_return co_await Complete(open, request);
+  if (name == method::kSetLevel && !modern_) co_return co_await SetLevel(open, request);
+  Fail(open, mcp::code::kMethodNotFound, "This method is not known here. Nothing was done.");
+}
+
+void Session::TakeCapabilities(std::string_view declared) {
+  const auto object = mcp::RawObject::Parse(declared);
+  if (!object.ok()) return;
+  std::string told;
+  for (const std::string_view name : {"sampling", "elicitation", "roots"}) {
+    const std::string_view* value = object->Find(name);
+    if (value == nullptr || !mcp::IsObject(*value)) continue;
+    declared_.emplace(name);
+    absl::StrAppend(&told, told.empty() ? "" : ",", mcp::Quote(name), ":", std::string(*value));
+  }
+  upstream_capabilities_ = absl::StrCat("{", told, "}");
+}
+
+asio::awaitable<void> Session::Initialize(SharedOpen open, const mcp::Message& request) {
+  if (initialized() || initializing_) {
+    co_return Fail(open, mcp::code::kInvalidRequest, "The session is initialised already.");
+  }
+  const auto params = mcp::RawObject::Parse(request.params.empty() ? "{}" : request.params);
+  const std::string_view* asked = params.ok() ? params->Find("protocolVersion") : nullptr;
+  const auto version = asked ? mcp::StringOf(*asked) : std::nullopt;
+  if (!version) co_return Fail(open, mcp::code::kInvalidParams, "initialize must name a protocolVersion.");
+  initializing_ = true;
+  const auto permit = co_await services_.authority->GetPermit(std::string(token_->Expose()));
+  if (!permit.ok()) {
+    initializing_ = false;
+    co_return Fail(open, mcp::code::kInternalError,
+                   absl::StrCat(std::string(client::Info(permit.failure().kind).name),
+                                ": the permit could not be looked up. Nothing was done. ", permit.failure().message));
+  }
+  if (const std::string_view* declared = params->Find("capabilities")) TakeCapabilities(*declared);
+  MakeLinks(*permit.value());
+  co_await Connect();
+  version_ = mcp::version::IsLegacy(*version) ? *version : std::string(mcp::version::kLegacy.front());
+  const std::string instructions = MergedInstructions();
+  Answer(open,
+         absl::StrCat(R"({"protocolVersion":)", mcp::Quote(version_), R"(,"capabilities":)", MergedCapabilities(),
+                      R"(,"serverInfo":)", std::string(kServerInfo),
+                      instructions.empty() ? "" : absl::StrCat(R"(,"instructions":)", mcp::Quote(instructions)), "}"));
+}
+
+void Session::MakeLinks(const v1::PermitInfo& permit) {
+  for (const auto& [name, config] : services_.config->upstreams) {
+    const std::string begin = absl::StrCat(name, std::string(mcp::kNameSeparator));
+    const bool granted = std::any_of(permit.grants().begin(), permit.grants().end(), [&](const v1::GrantUsage& grant) {
+      std::string_view tool = grant.terms().tool();
+      if (!tool.ends_with('*')) return tool.starts_with(begin);
+      tool.remove_suffix(1);
+      return tool.starts_with(begin) || begin.starts_with(tool);
+    });
+    if (!granted) continue;
+    auto link = std::make_shared<Link>(services_.loop, name, config, services_.config->limits.answer_bytes_max,
+                                       upstream_capabilities_);
+    const std::weak_ptr<Session> weak = weak_from_this();
+    const std::weak_ptr<Link> weak_link = link;
+    link->SetSink([weak, weak_link](const mcp::Message& message, const SharedExchange& during) {
+      const SharedSession session = weak.lock();
+      const SharedLink from = weak_link.lock();
+      if (session && from) session->TakeFromUpstream(from, message, during);
+    });
+    link->SetAudit([audit = services_.audit, upstream = name, permit_id = permit.permit_id()](
+                       std::string_view method, const SharedExchange& exchange, std::chrono::microseconds took) {
+      AuditEntry entry;
+      entry.time_us = exchange->sent_at_us();
+      entry.method = std::string(method);
+      entry.upstream = upstream;
+      entry.permit_id = permit_id;
+      entry.send = 1;
+      entry.outcome = exchange->answer().how == How::kResult ? "answered" : exchange->written() ? "failed" : "not_sent";
+      entry.latency_us = took.count();
+      audit->Write(entry);
+    });
+    links_.emplace(name, std::move(link));
+  }
+}
+
+asio::awaitable<void> Session::Connect() {
+  auto all = std::make_shared<asio::steady_timer>(services_.loop, kConnectPatience);
+  auto waiting = std::make_shared<size_t>(links_.size());
+  if (links_.empty()) co_return;
+  for (const auto& [name, link] : links_) {
+    asio::co_spawn(
+        services_.loop,
+        [link = link, all, waiting]() -> asio::awaitable<void> {
+          co_await link->Ready();
+          if (--*waiting == 0) all->cancel();
+        },
+        asio::detached);
+  }
+  co_await all->async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+std::string Session::MergedCapabilities() const {
+  const auto any = [this](std::string_view name) {
+    return std::any_of(links_.begin(), links_.end(), [&](const auto& link) { return link.second->Has(name); });
+  };
+  // There are always tools: our own.
+  std::string capabilities = modern_ ? R"({"tools":{})" : R"({"tools":{"listChanged":true})";
+  if (any("resources")) {
+    absl::StrAppend(&capabilities,
+                    modern_ ? R"(,"resources":{})" : R"(,"resources":{"subscribe":true,"listChanged":true})");
+  }
+  if (any("prompts"))
+    absl::StrAppend(&capabilities, modern_ ? R"(,"prompts":{})" : R"(,"prompts":{"listChanged":true})");
+  if (any("logging") && !modern_) absl::StrAppend(&capabilities, R"(,"logging":{})");
+  if (any("completions")) absl::StrAppend(&capabilities, R"(,"completions":{})");
+  return capabilities + "}";
+}
+
+std::string Session::MergedInstructions() const {
+  std::string all;
+  for (const auto& [name, link] : links_) {
+    const Handshake* handshake = link->handshake();
+    const auto text = handshake ? mcp::StringOf(handshake->instructions) : std::nullopt;
+    if (!text || text->empty() || text->size() > kInstructionsBytesMax) continue;
+    absl::StrAppend(&all, all.empty() ? "" : "\n\n", "Tools ", name, std::string(mcp::kNameSeparator), "*: ", *text);
+  }
+  return all;
+}
+
+SharedLink Session::FindLink(std::string_view name) const {
+  const auto found = links_.find(name);
+  return found == links_.end() ? nullptr : found->second;
+}
+
+void Session::TakeNotification(const mcp::Message& notification) {
+  Touch();
+  const auto params = mcp::RawObject::Parse(notification.params.empty() ? "{}" : notification.params);
+  if (notification.method == mcp::notification::kCancelled) {
+    const std::string_view* id = params.ok() ? params->Find("requestId") : nullptr;
+    if (id == nullptr || !(mcp::StringOf(*id) || mcp::IntegerOf(*id))) return;
+    const auto found = open_.find(mcp::IdKey(*id));
+    // initialize must not be cancelled.
+    if (found != open_.end() && found->second->method != mcp::method::kInitialize) Cancel(SharedOpen(found->second));
+  } else if (notification.method == mcp::notification::kRootsChanged) {
+    for (const auto& [name, link] : links_) {
+      if (link->current()) link->current()->Post(mcp::NotificationText(notification.method, notification.params));
+    }
+  }
+}
+
+// The agent wants no answer any more. A tools/call goes on all the same: it may have been carried out, and what comes
+// of it must be committed.
+void Session::Cancel(const SharedOpen& open) {
+  open->cancelled = true;
+  open_.erase(open->id_key);
+  open->outlet->End();
+  if (open->method == mcp::method::kToolsCall || !open->exchange || !open->link) return;
+  if (const SharedUpstream upstream = open->link->current()) {
+    const std::string id = upstream->IdOf(open->exchange);
+    if (!id.empty()) {
+      upstream->Post(mcp::NotificationText(mcp::notification::kCancelled, absl::StrCat(R"({"requestId":)", id, "}")));
+    }
+    upstream->Forget(open->exchange);
+  }
+  UpstreamAnswer cancelled;
+  cancelled.how = How::kGarbage;
+  cancelled.why = "cancelled";
+  open->exchange->Finish(std::move(cancelled));
+}
+
+void Session::Answer(const SharedOpen& open, std::string_view raw_result, std::function<void()> undelivered) {
+  Finish(open, mcp::ResultText(open->id, raw_result), std::move(undelivered));
+}
+
+void Session::Fail(const SharedOpen& open, const mcp::RpcError& error, std::function<void()> undelivered) {
+  Finish(open, mcp::ErrorText(open->id, error), std::move(undelivered));
+}
+
+void Session::Fail(const SharedOpen& open, int64_t code, std::string message) {
+  Fail(open, mcp::RpcError{code, std::move(message), ""});
+}
+
+void Session::AnswerAs(const SharedOpen& open, const UpstreamAnswer& answer, const std::string& upstream) {
+  if (answer.how == How::kResult) return Answer(open, answer.result);
+  if (answer.how == How::kRpcError) return Fail(open, answer.error);
+  Fail(open, mcp::code::kInternalError,
+       absl::StrCat("The upstream ", upstream, " gave no answer (", answer.why,
+                    "). Nothing was changed by asking; it may be asked again."));
+}
+
+void Session::Finish(const SharedOpen& open, std::string message, std::function<void()> undelivered) {
+  if (open->upstream_token != 0) by_token_.erase(open->upstream_token);
+  Touch();
+  if (open->cancelled) {
+    if (undelivered) undelivered();
+    return;
+  }
+  open_.erase(open->id_key);
+  open->outlet->Finish(std::move(message), std::move(undelivered));
+}
+
+void Session::Close() {
+  if (closed_) return;
+  closed_ = true;
+  for (const auto& [id, asked] : asked_) {
+    if (const SharedUpstream upstream = asked.upstream.lock()) {
+      upstream->Post(mcp::ErrorText(asked.id, {mcp::code::kInternalError, "The client has gone.", ""}));
+    }
+  }
+  asked_.clear();
+  const auto open = open_;
+  for (const auto& [key, request] : open) Cancel(request);
+  if (calls_ == 0) CloseLinks();
+}
+
+void Session::CloseLinks() {
+  for (const auto& [name, link] : links_) link->Close();
+  links_.clear();
+}
+
+}  // namespace tally::gateway

@@ -1,0 +1,165 @@
+#include "gateway/front/stdio_front.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <deque>
+#include <utility>
+#include <variant>
+
+#include "gateway/mcp/lines.h"
+
+namespace tally::gateway {
+namespace {
+
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 64 * 1024;
+
+}  // namespace
+
+class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  Channel(FrontServices services, std::string_view permit_token, int in_fd, int out_fd, std::function<void()> ended)
+      : services_(services),
+        session_(std::make_shared<Session>(services, permit_token)),
+        in_(services.loop, in_fd),
+        out_(services.loop, out_fd),
+        to_write_(services.loop, asio::steady_timer::time_point::max()),
+        ended_(std::move(ended)),
+        reader_(static_cast<size_t>(services.config->limits.message_bytes_max)) {}
+
+  void Start() {
+    session_->SetGeneral(std::make_shared<LineOutlet>(weak_from_this()));
+    auto self = shared_from_this();
+    asio::co_spawn(
+        services_.loop, [self]() -> asio::awaitable<void> { co_await self->Read(); }, asio::detached);
+    asio::co_spawn(
+        services_.loop, [self]() -> asio::awaitable<void> { co_await self->Write(); }, asio::detached);
+  }
+
+  void Close() {
+    if (closed_) return;
+    closed_ = true;
+    session_->Close();
+    boost::system::error_code ignored;
+    in_.cancel(ignored);
+    to_write_.cancel();
+    for (Line& line : lines_) {
+      if (line.undelivered) line.undelivered();
+    }
+    lines_.clear();
+    if (const auto ended = std::exchange(ended_, nullptr)) ended();
+  }
+
+ private:
+  struct Line {
+    std::string text;
+    std::function<void()> undelivered;
+  };
+
+  class LineOutlet final : public Outlet {
+   public:
+    explicit LineOutlet(std::weak_ptr<Channel> channel) : channel_(std::move(channel)) {}
+    void Send(std::string message) override {
+      if (const auto channel = channel_.lock()) channel->Queue(message, nullptr);
+    }
+    void Finish(std::string message, std::function<void()> undelivered) override {
+      const auto channel = channel_.lock();
+      if (channel && !channel->closed_) {
+        channel->Queue(message, std::move(undelivered));
+      } else if (undelivered) {
+        undelivered();
+      }
+    }
+    void End() override {}
+    bool read() const override { return !channel_.expired(); }
+
+   private:
+    const std::weak_ptr<Channel> channel_;
+  };
+
+  // Notifications are left out for a client that does not read; answers never are.
+  void Queue(const std::string& message, std::function<void()> undelivered) {
+    const auto bytes_max = static_cast<size_t>(services_.config->limits.stream_bytes_max);
+    if (closed_ || (!undelivered && waiting_bytes_ > bytes_max)) return;
+    lines_.push_back({mcp::JsonLine(message), std::move(undelivered)});
+    waiting_bytes_ += lines_.back().text.size();
+    to_write_.cancel();
+  }
+
+  asio::awaitable<void> Write() {
+    while (!closed_) {
+      if (lines_.empty()) {
+        co_await to_write_.async_wait(kTuple);
+        continue;
+      }
+      const Line line = std::move(lines_.front());
+      lines_.pop_front();
+      waiting_bytes_ -= line.text.size();
+      const auto [error, written] = co_await asio::async_write(out_, asio::buffer(line.text), kTuple);
+      if (!error) continue;
+      if (line.undelivered) line.undelivered();
+      Close();
+    }
+  }
+
+  asio::awaitable<void> Read() {
+    std::string buffer(kReadBytes, '\0');
+    while (!closed_) {
+      const auto [error, got] = co_await in_.async_read_some(asio::buffer(buffer), kTuple);
+      if (error) break;
+      std::vector<mcp::Line> lines;
+      reader_.Feed(std::string_view(buffer.data(), got), &lines);
+      for (const mcp::Line& line : lines) Take(line);
+    }
+    Close();
+  }
+
+  void Take(const mcp::Line& line) {
+    auto outlet = std::make_shared<LineOutlet>(weak_from_this());
+    if (line.too_long) {
+      return outlet->Send(
+          mcp::ErrorText("null", {-32600, "The message is larger than the gateway takes. Nothing was done.", ""}));
+    }
+    auto parsed = mcp::ParseMessage(line.text, mcp::From::kClient,
+                                    static_cast<size_t>(services_.config->limits.message_bytes_max));
+    if (const auto* malformed = std::get_if<mcp::Malformed>(&parsed)) {
+      return outlet->Send(mcp::ErrorText(malformed->id, {malformed->code, malformed->message, ""}));
+    }
+    mcp::Message message = std::get<mcp::Message>(std::move(parsed));
+    switch (message.kind) {
+      case mcp::Message::Kind::kRequest:
+        session_->TakeRequest(std::move(message), {}, std::move(outlet));
+        return;
+      case mcp::Message::Kind::kNotification:
+        return session_->TakeNotification(message);
+      case mcp::Message::Kind::kResult:
+      case mcp::Message::Kind::kError:
+        return session_->TakeAnswer(std::move(message));
+    }
+  }
+
+  const FrontServices services_;
+  const SharedSession session_;
+  asio::posix::stream_descriptor in_;
+  asio::posix::stream_descriptor out_;
+  asio::steady_timer to_write_;
+  std::function<void()> ended_;
+  mcp::LineReader reader_;
+  std::deque<Line> lines_;
+  size_t waiting_bytes_ = 0;
+  bool closed_ = false;
+};
+
+StdioFront::StdioFront(FrontServices services, std::string_view permit_token, int in_fd, int out_fd,
+                       std::function<void()> ended)
+    : channel_(std::make_shared<Channel>(std::move(services), permit_token, in_fd, out_fd, std::move(ended))) {}
+StdioFront::~StdioFront() { channel_->Close(); }
+
+void StdioFront::Start() { channel_->Start(); }
+void StdioFront::Close() { channel_->Close(); }
+
+}  // namespace tally::gateway

@@ -1,0 +1,81 @@
+// Era 2026-07-28 on the same endpoint: no session, headers that repeat the body, closing the stream cancels.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/gateway/support.h"
+
+namespace tally::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+class ModernTest : public ::testing::Test {
+ protected:
+  ModernTest() : permit_(MintFor({"led__append"})) {}
+
+  HttpAnswer Ask(const std::string& method, Json params, std::map<std::string, std::string> changed = {},
+                 int hang_up_after_ms = 0) {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = Json::object();
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = {{"name", "test"}, {"version", "1"}};
+    const Json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}};
+    std::map<std::string, std::string> headers = {{"Authorization", "Bearer " + permit_.permit_token()},
+                                                  {"Content-Type", "application/json"},
+                                                  {"Accept", "application/json, text/event-stream"},
+                                                  {"MCP-Protocol-Version", "2026-07-28"},
+                                                  {"Mcp-Method", method}};
+    if (params.contains("name")) headers["Mcp-Name"] = params["name"];
+    for (auto& [name, value] : changed) headers[name] = value;
+    return Http(gateway_.port(), "POST", headers, request.dump(), hang_up_after_ms);
+  }
+
+  TestGateway gateway_;
+  const v1::MintResponse permit_;
+};
+
+TEST_F(ModernTest, DiscoverSaysWhatIsSpokenWithoutASession) {
+  const HttpAnswer answer = Ask("server/discover", Json::object());
+  const Json result = answer.answer()["result"];
+  EXPECT_THAT(result["supportedVersions"], Contains("2026-07-28")) << answer.body;
+  EXPECT_EQ(result["resultType"], "complete");
+  EXPECT_FALSE(answer.headers.contains("mcp-session-id"));
+}
+
+TEST_F(ModernTest, ListsAreForTheOneWhoAskedAndForAWhile) {
+  const Json result = Ask("tools/list", Json::object()).answer()["result"];
+  EXPECT_EQ(result["cacheScope"], "private");
+  EXPECT_GT(result["ttlMs"], 0);
+  EXPECT_EQ(result["tools"][0]["name"], "led__append");
+}
+
+TEST_F(ModernTest, ACallIsCarriedOutOnceAndRepeatedFromTheRecord) {
+  const Json params = {{"name", "led__append"}, {"arguments", {{"text", "one"}}}};
+  const Json first = Ask("tools/call", params).answer()["result"];
+  EXPECT_EQ(TextOf(first), "done: one") << first;
+  EXPECT_EQ(first["resultType"], "complete");
+  EXPECT_EQ(TextOf(Ask("tools/call", params).answer()["result"]), "done: one");
+  EXPECT_THAT(gateway_.Effects(), ElementsAre("one"));
+}
+
+TEST_F(ModernTest, HeadersThatSayAnythingElseThanTheBodyAreRefusedAndNothingIsSent) {
+  const Json params = {{"name", "led__append"}, {"arguments", {{"text", "one"}}}};
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"Mcp-Method", "tools/list"}, {"Mcp-Name", "led__other"}, {"MCP-Protocol-Version", "2025-11-25"}}) {
+    const HttpAnswer answer = Ask("tools/call", params, {{name, value}});
+    EXPECT_EQ(answer.status, 400) << name;
+    EXPECT_EQ(answer.answer()["error"]["code"], -32020) << answer.body;
+  }
+  EXPECT_TRUE(gateway_.Effects().empty());
+}
+
+TEST_F(ModernTest, ClosingTheStreamOfAWriteChangesNothingUpstreamAndTheAnswerIsKept) {
+  const Json params = {{"name", "led__append"}, {"arguments", {{"text", "one"}, {"then", "sleep"}, {"seconds", 2}}}};
+  Ask("tools/call", params, {}, 500);
+  ASSERT_TRUE(Eventually([&] { return !gateway_.Effects().empty(); }));
+  EXPECT_TRUE(Eventually([&] { return TextOf(Ask("tools/call", params).answer()["result"]) == "done: one"; }));
+  EXPECT_THAT(gateway_.Effects(), ElementsAre("one"));
+}
+
+}  // namespace
+}  // namespace tally::test

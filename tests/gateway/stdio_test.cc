@@ -1,0 +1,104 @@
+// One agent on the gateway's own standard streams; and `check`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include "tests/gateway/support.h"
+
+namespace tally::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Program() { return std::string(std::getenv("TALLY_BIN")) + "/tally-gateway"; }
+
+// Runs a shell command to its end; its output, and its exit status in `status`.
+std::string Shell(const std::string& command, int* status) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> buffer;
+  while (const size_t size = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), size);
+  *status = WEXITSTATUS(pclose(pipe));
+  return output;
+}
+
+class StdioFrontTest : public ::testing::Test {
+ protected:
+  // One gateway a folder: the one on HTTP makes room first.
+  StdioFrontTest() : permit_(MintFor({"led__append"})) {
+    gateway_.process().Kill(SIGTERM);
+    EXPECT_EQ(gateway_.process().Wait(), 0);
+    std::ofstream(gateway_.folder() / "token") << permit_.permit_token();
+  }
+
+  // What the gateway wrote while these lines were sent, and a second went by after them.
+  std::vector<Json> Talk(const std::string& lines, int* status) {
+    const std::string script = (gateway_.folder() / "lines").string();
+    std::ofstream(script) << lines;
+    const std::string output =
+        Shell("(cat " + script + "; sleep 3) | TALLY_PERMIT_TOKEN=$(cat " + (gateway_.folder() / "token").string() +
+                  ") timeout 60 " + Program() + " serve --stdio " + gateway_.ConfigPath() + " 2>/dev/null",
+              status);
+    std::vector<Json> messages;
+    std::istringstream text(output);
+    for (std::string line; std::getline(text, line);) messages.push_back(Json::parse(line));
+    return messages;
+  }
+
+  TestGateway gateway_;
+  const v1::MintResponse permit_;
+};
+
+constexpr char kInitialize[] =
+    R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})"
+    "\n";
+
+TEST_F(StdioFrontTest, ACallIsAnsweredOnALineAndTheEndOfInputIsTheEnd) {
+  int status = -1;
+  const auto messages = Talk(std::string(kInitialize) + R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+                                                        "\n"
+                                                        R"({"jsonrpc":"2.0","id":1,"method":"ping"})"
+                                                        "\n",
+                             &status);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(messages.size(), 2u);
+  for (const Json& message : messages) EXPECT_TRUE(message.contains("result")) << message;
+}
+
+TEST_F(StdioFrontTest, LinesThatAreNoMessagesAreAnsweredAndTheNextOnesServed) {
+  int status = -1;
+  const auto messages = Talk("{\n[]\n\xff\n" + std::string(5 << 20, 'x') + "\n" + kInitialize, &status);
+  ASSERT_EQ(messages.size(), 5u);
+  int errors = 0;
+  int results = 0;
+  for (const Json& message : messages) {
+    errors += message.contains("error") ? 1 : 0;
+    results += message.contains("result") ? 1 : 0;
+  }
+  EXPECT_EQ(errors, 4);
+  EXPECT_EQ(results, 1);
+}
+
+TEST_F(StdioFrontTest, CheckListsTheToolsOfEveryUpstream) {
+  int status = -1;
+  const std::string output = Shell(Program() + " check " + gateway_.ConfigPath(), &status);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(output, HasSubstr("led__append: sent once"));
+}
+
+TEST_F(StdioFrontTest, CheckSaysWhichUpstreamCannotBeHad) {
+  std::ofstream(gateway_.ConfigPath(), std::ios::app) << "\n[upstreams.none]\ncommand = \"/nonexistent\"\n";
+  int status = -1;
+  const std::string output = Shell(Program() + " check " + gateway_.ConfigPath() + " 2>/dev/null", &status);
+  EXPECT_EQ(status, 1);
+  EXPECT_THAT(output, HasSubstr("none: cannot be had"));
+}
+
+}  // namespace
+}  // namespace tally::test
