@@ -55,7 +55,8 @@ struct Config {
     // One of socket and tcp must be given.
     std::string tcp;
 
-    // `listen.http`: "ADDRESS:PORT" for /metrics and /healthz, plain HTTP without authentication. Port 0: any that is
+    // `listen.http`: "ADDRESS:PORT" for /metrics and /healthz, plain HTTP without authentication; and, on a loopback
+    // address only, for the service as Connect's unary protocol, with the same credentials as gRPC. Port 0: any that is
     // free. Empty (default): none.
     std::string http;
   } listen;

@@ -5,11 +5,15 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -26,6 +30,7 @@ using asio::ip::tcp;
 constexpr int kConnectionsMax = 256;
 constexpr size_t kHeaderBytesMax = 8192;
 constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kBodyPatience{30};
 
 absl::StatusOr<tcp::endpoint> Endpoint(const std::string& address) {
   const absl::Status wrong =
@@ -43,20 +48,26 @@ absl::StatusOr<tcp::endpoint> Endpoint(const std::string& address) {
   return tcp::endpoint(ip, port);
 }
 
-HttpAnswer Answer(const HttpServer::Handlers& handlers, const http::request<http::empty_body>& request) {
-  if (request.method() != http::verb::get && request.method() != http::verb::head) {
-    return {405, "text/plain; charset=utf-8", "Only GET and HEAD are answered here.\n"};
+using Parser = http::request_parser<http::string_body>;
+
+std::string PathOf(const Parser& parser) {
+  const std::string_view target(parser.get().target().data(), parser.get().target().size());
+  return std::string(target.substr(0, target.find('?')));
+}
+
+HttpAnswer Fetched(const HttpServer::Handlers& handlers, const Parser& parser) {
+  if (parser.get().method() != http::verb::get && parser.get().method() != http::verb::head) {
+    return {405, "text/plain; charset=utf-8", "This is not answered here.\n"};
   }
-  const std::string_view target(request.target().data(), request.target().size());
-  const auto handler = handlers.find(std::string(target.substr(0, target.find('?'))));
+  const auto handler = handlers.find(PathOf(parser));
   if (handler == handlers.end()) return {404, "text/plain; charset=utf-8", "There is nothing here.\n"};
   return handler->second();
 }
 
 }  // namespace
 
-struct HttpServer::Running {
-  explicit Running(Handlers wanted) : handlers(std::move(wanted)) {}
+struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
+  Running(Handlers wanted, Posts taken) : handlers(std::move(wanted)), posts(std::move(taken)) {}
 
   asio::awaitable<void> Accept() {
     while (true) {
@@ -67,18 +78,79 @@ struct HttpServer::Running {
     }
   }
 
+  // Hands a POST on and waits for what comes of it. The answer may come on another thread, or when this server is gone:
+  // it finds the waiting coroutine only through what both hold.
+  asio::awaitable<HttpAnswer> Posted(HttpPost post) {
+    struct Waiting {
+      explicit Waiting(asio::io_context& context) : timer(context, asio::steady_timer::time_point::max()) {}
+      asio::steady_timer timer;
+      std::optional<HttpAnswer> answer;
+    };
+    auto waiting = std::make_shared<Waiting>(context);
+    std::weak_ptr<Running> server = weak_from_this();
+    posts.handler(std::move(post), [server, weak = std::weak_ptr(waiting)](HttpAnswer answer) {
+      const std::shared_ptr<Running> alive = server.lock();
+      if (alive == nullptr) return;
+      asio::post(alive->context, [weak, answer = std::move(answer)]() mutable {
+        const auto there = weak.lock();
+        if (there == nullptr) return;
+        there->answer = std::move(answer);
+        there->timer.cancel();
+      });
+    });
+    boost::system::error_code ended;
+    while (!waiting->answer) co_await waiting->timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    co_return *std::move(waiting->answer);
+  }
+
+  asio::awaitable<HttpAnswer> AnswerTo(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser) {
+    if (parser.get().method() != http::verb::post || posts.handler == nullptr) {
+      // A body that nobody asked for is not read; the connection ends after the answer.
+      if (!parser.is_done()) parser.get().keep_alive(false);
+      co_return Fetched(handlers, parser);
+    }
+    if (parser.content_length_remaining().value_or(0) > posts.body_max) {
+      parser.get().keep_alive(false);
+      co_return posts.too_large;
+    }
+    parser.body_limit(posts.body_max);
+    stream.expires_after(kBodyPatience);
+    beast::error_code error;
+    co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    if (error == http::error::body_limit) {
+      parser.get().keep_alive(false);
+      co_return posts.too_large;
+    }
+    if (error) throw boost::system::system_error(error);
+    stream.expires_never();
+    http::request<http::string_body>& request = parser.get();
+    const auto header = [&request](auto name) {
+      const auto value = request[name];
+      return std::string(value.data(), value.size());
+    };
+    // Made apart: g++ 12 destroys a temporary aggregate inside a co_await twice.
+    HttpPost post{.path = PathOf(parser),
+                  .content_type = header(http::field::content_type),
+                  .content_encoding = header(http::field::content_encoding),
+                  .authorization = header(http::field::authorization),
+                  .timeout = header("Connect-Timeout-Ms"),
+                  .body = std::move(request.body())};
+    co_return co_await Posted(std::move(post));
+  }
+
   asio::awaitable<void> Serve(tcp::socket socket) {
     beast::tcp_stream stream(std::move(socket));
     beast::flat_buffer buffer;
     try {
       bool keep = true;
       while (keep) {
-        http::request_parser<http::empty_body> parser;
+        Parser parser;
         parser.header_limit(kHeaderBytesMax);
+        parser.body_limit(boost::none);  // judged once it is known what is asked for
         stream.expires_after(kPatience);
-        co_await http::async_read(stream, buffer, parser, asio::use_awaitable);
-        const http::request<http::empty_body>& request = parser.get();
-        HttpAnswer answer = Answer(handlers, request);
+        co_await http::async_read_header(stream, buffer, parser, asio::use_awaitable);
+        HttpAnswer answer = co_await AnswerTo(stream, buffer, parser);
+        const http::request<http::string_body>& request = parser.get();
         http::response<http::string_body> response(static_cast<http::status>(answer.status), request.version());
         response.set(http::field::content_type, answer.content_type);
         response.set(http::field::cache_control, "no-store");
@@ -103,6 +175,7 @@ struct HttpServer::Running {
   }
 
   const Handlers handlers;
+  const Posts posts;
   asio::io_context context{1};
   tcp::acceptor acceptor{context};
   int connections = 0;  // the server's thread only
@@ -110,10 +183,11 @@ struct HttpServer::Running {
   std::thread thread;
 };
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Handlers handlers) {
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Handlers handlers,
+                                                              Posts posts) {
   const absl::StatusOr<tcp::endpoint> endpoint = Endpoint(address);
   if (!endpoint.ok()) return endpoint.status();
-  auto running = std::make_unique<Running>(std::move(handlers));
+  auto running = std::make_shared<Running>(std::move(handlers), std::move(posts));
   try {
     running->acceptor.open(endpoint->protocol());
     running->acceptor.set_option(tcp::acceptor::reuse_address(true));
@@ -129,7 +203,12 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(running)));
 }
 
-HttpServer::HttpServer(std::unique_ptr<Running> running) : running_(std::move(running)) {}
+bool HttpServer::IsLoopback(const std::string& address) {
+  const absl::StatusOr<tcp::endpoint> endpoint = Endpoint(address);
+  return endpoint.ok() && endpoint->address().is_loopback();
+}
+
+HttpServer::HttpServer(std::shared_ptr<Running> running) : running_(std::move(running)) {}
 
 HttpServer::~HttpServer() {
   running_->context.stop();

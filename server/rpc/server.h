@@ -42,6 +42,9 @@ class Server {
   // As clients name them: "unix:PATH", "ADDRESS:PORT".
   const std::vector<std::string>& addresses() const { return addresses_; }
 
+  // Leads into this server without a socket: its requests are served like any other.
+  std::shared_ptr<grpc::Channel> InProcess() { return server_->InProcessChannel({}); }
+
   // Whether the database answered the last health check.
   bool healthy() const { return healthy_; }
 

@@ -53,7 +53,8 @@ std::vector<MetricFamily> LaneFamilies(const lane::Router& router) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ops::HttpServer>> Observe(const std::string& address, prometheus::Registry& registry,
-                                                         const lane::Router& router, std::function<bool()> healthy) {
+                                                         const lane::Router& router, std::function<bool()> healthy,
+                                                         ops::HttpServer::Posts posts) {
   ops::HttpServer::Handlers handlers;
   handlers["/metrics"] = [&registry, &router] {
     std::vector<MetricFamily> families = registry.Collect();
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<ops::HttpServer>> Observe(const std::string& addr
     return ops::HttpAnswer{503, "application/json",
                            "{\"status\":\"unavailable\",\"reason\":\"database unreachable\"}\n"};
   };
-  return ops::HttpServer::Start(address, std::move(handlers));
+  return ops::HttpServer::Start(address, std::move(handlers), std::move(posts));
 }
 
 }  // namespace tally::tallyd

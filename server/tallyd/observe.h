@@ -16,7 +16,8 @@ namespace tally::tallyd {
 // Serves /metrics (Prometheus text format 0.0.4) and /healthz (200 while the database answers, else 503). What it
 // refers to must outlive it.
 absl::StatusOr<std::unique_ptr<ops::HttpServer>> Observe(const std::string& address, prometheus::Registry& registry,
-                                                         const lane::Router& router, std::function<bool()> healthy);
+                                                         const lane::Router& router, std::function<bool()> healthy,
+                                                         ops::HttpServer::Posts posts = {});
 
 }  // namespace tally::tallyd
 

@@ -13,6 +13,7 @@
 #include "lib/keys/private_file.h"
 #include "lib/keys/sealed.h"
 #include "lib/keys/text.h"
+#include "server/connect/connect.h"
 #include "server/lane/router.h"
 #include "server/lane/sweeper.h"
 #include "server/ledger/calls.h"
@@ -85,6 +86,23 @@ lane::Sweeper::Find FindLapsed(ledger::Connection& connection) {
     }
     return jobs;
   };
+}
+
+// Credentials come in plain text there, so only from this machine.
+ops::HttpServer::Posts RpcsByHttp(const ops::Config& config, connect::Connect& connect) {
+  ops::HttpServer::Posts posts;
+  posts.body_max = static_cast<size_t>(config.message_bytes_max);
+  posts.too_large = connect::TooLarge(posts.body_max);
+  if (ops::HttpServer::IsLoopback(config.listen.http)) {
+    posts.handler = [&connect](ops::HttpPost post, const ops::HttpServer::Answer& answer) {
+      connect.Handle(std::move(post), answer);
+    };
+  } else {
+    posts.handler = [](const ops::HttpPost&, const ops::HttpServer::Answer& answer) {
+      answer(connect::OnlyOnLoopback());
+    };
+  }
+  return posts;
 }
 
 // Waits for SIGTERM or SIGINT, which every thread blocks, and meanwhile keeps a private database running.
@@ -162,9 +180,12 @@ absl::Status Serve(const std::string& data_dir) {
   lane::Sweeper sweeper(config->sweep_interval, FindLapsed(sweeping),
                         [&](std::unique_ptr<lane::Job> job) { router.Submit(std::move(job)); });
 
+  connect::Connect connect((*server)->InProcess());
   std::unique_ptr<ops::HttpServer> http;
   if (!config->listen.http.empty()) {
-    auto observing = Observe(config->listen.http, registry, router, [raw = server->get()] { return raw->healthy(); });
+    auto observing = Observe(
+        config->listen.http, registry, router, [raw = server->get()] { return raw->healthy(); },
+        RpcsByHttp(*config, connect));
     if (!observing.ok()) return observing.status();
     http = *std::move(observing);
     ops::LogInfo("listening", {{"address", "http://" + http->address()}});

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tally::ops {
@@ -91,6 +92,77 @@ TEST_F(Http, ClosesConnectionsBeyondItsLimit) {
   ASSERT_EQ(recv(held.back(), &byte, 1, 0), 1);
   EXPECT_EQ(Say("GET /healthz HTTP/1.0\r\n\r\n"), "");
   for (const int fd : held) close(fd);
+}
+
+class HttpPosts : public Http {
+ protected:
+  void SetUp() override {
+    HttpServer::Posts posts;
+    posts.body_max = 100;
+    posts.handler = [this](HttpPost post, HttpServer::Answer answer) {
+      if (post.path == "/later") {
+        threads_.emplace_back([post, answer] { answer({200, "text/plain", "later " + post.body}); });
+      } else if (post.path == "/never") {
+        kept_.push_back(answer);
+      } else {
+        answer({200, "text/plain", post.path + " " + post.content_type + " " + post.authorization + " " + post.body});
+      }
+    };
+    auto server = HttpServer::Start("127.0.0.1:0", {}, std::move(posts));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  void TearDown() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  static std::string Post(const std::string& path, const std::string& body, const std::string& more = "") {
+    return "POST " + path + " HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + more + "\r\n" +
+           body;
+  }
+
+  std::vector<std::thread> threads_;
+  std::vector<HttpServer::Answer> kept_;
+};
+
+TEST_F(HttpPosts, AreHandedOnWithWhatTheyCarry) {
+  const std::string answer =
+      Say(Post("/do?x=1", "{}", "Content-Type: application/json\r\nAuthorization: Bearer b\r\n"));
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n/do application/json Bearer b {}")) << answer;
+  EXPECT_TRUE(Say("GET /do HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404"));
+}
+
+TEST_F(HttpPosts, MayBeAnsweredLaterOnAnotherThread) {
+  EXPECT_TRUE(Say(Post("/later", "x")).ends_with("\r\n\r\nlater x"));
+}
+
+TEST_F(HttpPosts, AtTheLimitAreTakenAndOneByteBeyondIsNot) {
+  EXPECT_TRUE(Say(Post("/do", std::string(100, 'x'))).starts_with("HTTP/1.0 200"));
+  EXPECT_TRUE(Say(Post("/do", std::string(101, 'x'))).starts_with("HTTP/1.0 413"));
+  const std::string chunk = "65\r\n" + std::string(101, 'x') + "\r\n0\r\n\r\n";
+  EXPECT_TRUE(
+      Say("POST /do HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk).starts_with("HTTP/1.1 413"));
+}
+
+TEST_F(HttpPosts, AnAnswerAfterTheServersEndGoesNowhere) {
+  const int waiting = Connect();
+  const std::string request = Post("/never", "x");
+  ASSERT_EQ(send(waiting, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  // Requests of one connection are read in order by one thread: once another was answered, give the first its time.
+  for (int tries = 0; tries < 1000 && kept_.empty(); ++tries) {
+    Say(Post("/do", ""));
+  }
+  server_.reset();
+  ASSERT_EQ(kept_.size(), 1u);
+  kept_.front()({200, "text/plain", "too late"});
+  close(waiting);
+}
+
+TEST(HttpAddress, KnowsLoopback) {
+  EXPECT_TRUE(HttpServer::IsLoopback("127.0.0.1:1"));
+  EXPECT_TRUE(HttpServer::IsLoopback("[::1]:1"));
+  EXPECT_FALSE(HttpServer::IsLoopback("0.0.0.0:1"));
+  EXPECT_FALSE(HttpServer::IsLoopback("10.0.0.1:1"));
 }
 
 TEST(HttpAddress, MustBeAnAddressAndAPort) {
