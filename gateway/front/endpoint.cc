@@ -16,7 +16,7 @@ namespace tally::gateway {
 namespace {
 
 constexpr uint64_t kGeneral = 0;             // the number of the stream that belongs to no request
-constexpr size_t kStreamsMax = 512;          // kept for one session
+constexpr size_t kEndedStreamsMax = 32;      // kept for one session
 constexpr std::chrono::minutes kKeptFor{5};  // an answer that nobody took, for whoever takes it up again
 constexpr std::array kLoopback = {"127.0.0.1", "localhost", "[::1]"};
 
@@ -220,7 +220,14 @@ ClientReply Endpoint::StreamOf(Client& client, const ClientRequest& request, mcp
                                               static_cast<size_t>(services_.config->limits.stream_bytes_max), false);
   const uint64_t number = ++client.last_stream;
   client.streams[number] = stream;
-  while (client.streams.size() > kStreamsMax) client.streams.erase(client.streams.begin());
+  std::erase_if(client.streams, [](const auto& entry) { return entry.second->spent(); });
+  auto ended = static_cast<size_t>(std::count_if(client.streams.begin(), client.streams.end(),
+                                                 [](const auto& entry) { return entry.second->ended(); }));
+  for (auto entry = client.streams.begin(); ended > kEndedStreamsMax && entry != client.streams.end();) {
+    const bool drop = entry->second->ended() && !entry->second->read();
+    entry = drop ? client.streams.erase(entry) : std::next(entry);
+    if (drop) --ended;
+  }
   ClientReply reply;
   reply.stream = stream;
   reply.events = Accepts(request, "text/event-stream");
@@ -291,7 +298,8 @@ void Endpoint::Sweep() {
   std::vector<std::string> ended;
   for (auto& [id, client] : sessions_) {
     std::erase_if(client->streams, [&](const auto& entry) {
-      return entry.second->ended() && !entry.second->read() && now - entry.second->ended_at() > kKeptFor;
+      return entry.second->spent() ||
+             (entry.second->ended() && !entry.second->read() && now - entry.second->ended_at() > kKeptFor);
     });
     if (client->general->read() || client->session->busy()) client->session->Touch();
     if (now - client->session->last_used() > services_.config->limits.session_idle) ended.push_back(id);

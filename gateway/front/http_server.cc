@@ -175,7 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string text = Head(reply, reply.status, rest) + answer->message;
     bool whole = !GoneAway(stream_.socket());
     if (whole) whole = co_await Write(std::move(text));
-    if (whole) reply.stream->Delivered();
+    if (whole) reply.stream->DeliveredForGood();
     reply.stream->Detach(reader);
     co_return whole;
   }

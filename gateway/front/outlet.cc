@@ -45,6 +45,13 @@ void EventStream::End() {
   changed_.cancel();
 }
 
+void EventStream::DeliveredForGood() {
+  Delivered();
+  answered_ = false;
+  events_.clear();
+  bytes_ = 0;
+}
+
 void EventStream::NobodyTookIt() {
   if (const auto undelivered = std::exchange(undelivered_, nullptr)) undelivered();
 }

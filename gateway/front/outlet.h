@@ -61,6 +61,10 @@ class EventStream final : public Outlet {
   const Event* Answer() const { return answered_ ? &events_.back() : nullptr; }
   // The event that is the answer was written out in full.
   void Delivered() { undelivered_ = nullptr; }
+  // It went out as plain JSON: without an event id nobody can ask for it again.
+  void DeliveredForGood();
+  // Nothing is kept, and nothing will come.
+  bool spent() const { return ended_ && events_.empty(); }
   // Returns when there may be something new, or the time is over.
   asio::awaitable<void> Wait(std::chrono::milliseconds at_most);
   void Wake() { changed_.cancel(); }

@@ -122,7 +122,8 @@ asio::awaitable<void> Session::Initialize(SharedOpen open, const mcp::Message& r
   if (initialized() || initializing_) {
     co_return Fail(open, mcp::code::kInvalidRequest, "The session is initialised already.");
   }
-  const auto params = mcp::RawObject::Parse(request.params.empty() ? "{}" : request.params);
+  const auto params =
+      mcp::RawObject::Parse(request.params.empty() ? std::string_view("{}") : std::string_view(request.params));
   const std::string_view* asked = params.ok() ? params->Find("protocolVersion") : nullptr;
   const auto version = asked ? mcp::StringOf(*asked) : std::nullopt;
   if (!version) co_return Fail(open, mcp::code::kInvalidParams, "initialize must name a protocolVersion.");
@@ -231,7 +232,8 @@ SharedLink Session::FindLink(std::string_view name) const {
 
 void Session::TakeNotification(const mcp::Message& notification) {
   Touch();
-  const auto params = mcp::RawObject::Parse(notification.params.empty() ? "{}" : notification.params);
+  const auto params = mcp::RawObject::Parse(notification.params.empty() ? std::string_view("{}")
+                                                                        : std::string_view(notification.params));
   if (notification.method == mcp::notification::kCancelled) {
     const std::string_view* id = params.ok() ? params->Find("requestId") : nullptr;
     if (id == nullptr || !(mcp::StringOf(*id) || mcp::IntegerOf(*id))) return;

@@ -186,7 +186,8 @@ asio::awaitable<void> Session::AskAboutResource(SharedOpen open, const mcp::Mess
 }
 
 asio::awaitable<void> Session::Complete(SharedOpen open, const mcp::Message& request) {
-  const auto params = mcp::RawObject::Parse(request.params.empty() ? "{}" : request.params);
+  const auto params =
+      mcp::RawObject::Parse(request.params.empty() ? std::string_view("{}") : std::string_view(request.params));
   const std::string_view* ref = params.ok() ? params->Find("ref") : nullptr;
   if (ref == nullptr) co_return Fail(open, mcp::code::kInvalidParams, "A completion needs a ref.");
   if (const auto joined = StringMember(*ref, "name")) {

@@ -75,7 +75,8 @@ void Session::TakeAnswer(mcp::Message answer) {
 }
 
 void Session::TakeUpstreamCancel(const SharedLink& link, const mcp::Message& notification) {
-  const auto params = mcp::RawObject::Parse(notification.params.empty() ? "{}" : notification.params);
+  const auto params = mcp::RawObject::Parse(notification.params.empty() ? std::string_view("{}")
+                                                                        : std::string_view(notification.params));
   const std::string_view* id = params.ok() ? params->Find("requestId") : nullptr;
   if (id == nullptr || !(mcp::StringOf(*id) || mcp::IntegerOf(*id))) return;
   for (auto asked = asked_.begin(); asked != asked_.end(); ++asked) {
@@ -90,7 +91,8 @@ void Session::TakeUpstreamCancel(const SharedLink& link, const mcp::Message& not
 }
 
 void Session::TakeProgress(const mcp::Message& notification) {
-  const auto params = mcp::RawObject::Parse(notification.params.empty() ? "{}" : notification.params);
+  const auto params = mcp::RawObject::Parse(notification.params.empty() ? std::string_view("{}")
+                                                                        : std::string_view(notification.params));
   const std::string_view* token = params.ok() ? params->Find(mcp::meta::kProgressToken) : nullptr;
   const auto number = token ? mcp::IntegerOf(*token) : std::nullopt;
   const auto found = number ? by_token_.find(*number) : by_token_.end();
