@@ -177,7 +177,11 @@ class Call : public std::enable_shared_from_this<Call> {
     request.method = std::string(mcp::method::kToolsCall);
     request.params = Params(parts);
     request.headers = parts.headers;
-    request.gate = [this, self = shared_from_this(), started] { return client::MaySend(request_, grant_, started); };
+    // Weak: the session keeps the exchange until this call is over, which it would never be if the exchange kept it.
+    request.gate = [weak = weak_from_this(), started] {
+      const std::shared_ptr<Call> call = weak.lock();
+      return call != nullptr && client::MaySend(call->request_, call->grant_, started);
+    };
     const auto began = std::chrono::steady_clock::now();
     const SharedExchange exchange = upstream->Send(std::move(request));
     if (order_.sent) order_.sent(exchange);

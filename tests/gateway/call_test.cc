@@ -278,5 +278,19 @@ TEST(Gateway, AStatusThatAProxyInBetweenMakesUpParksTheCallAndOneThatRefusesDoes
   EXPECT_THAT(gateway.Effects(), ElementsAre("x"));
 }
 
+TEST(Gateway, ACallThatWasAnsweredIsLetGo) {
+  for (const bool http : {false, true}) {
+    TestGateway gateway({.http = http});
+    McpClient client = Connected(gateway, MintFor({"led__append", "led__fail"}));
+    client.Call("led__append", {{"text", "one"}});
+    client.Call("led__append", {{"text", "two"}});
+    client.Call("led__append", {{"text", "two"}});
+    client.Call("led__nothing", Json::object());
+    gateway.process().Kill(SIGTERM);
+    EXPECT_THAT(gateway.process().AwaitLine("\"stopping\""), HasSubstr("\"calls\":0"));
+    EXPECT_EQ(gateway.process().Wait(), 0);
+  }
+}
+
 }  // namespace
 }  // namespace tally::test
