@@ -8,6 +8,7 @@
 #include "gateway/mcp/modern.h"
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
+#include "gateway/mcp/refusal.h"
 
 namespace tally::gateway {
 namespace {
@@ -82,16 +83,33 @@ asio::awaitable<ClientReply> Modern::Handle(ClientRequest request, std::string t
     co_return reply;
   }
   const auto permit = co_await services_.authority->GetPermit(token);
-  if (!permit.ok()) {
-    const bool unknown = permit.failure().kind == v1::KIND_UNAUTHORIZED;
-    reply = Refused(unknown ? 401 : 200,
-                    {mcp::code::kInternalError,
-                     absl::StrCat(std::string(client::Info(permit.failure().kind).name),
-                                  ": the permit could not be looked up. Nothing was done."),
+  if (!permit.ok() && permit.failure().kind == v1::KIND_UNAUTHORIZED) {
+    reply = Refused(401,
+                    {mcp::code::kInvalidRequest,
+                     "unauthorized: a permit token is needed (Authorization: Bearer …) that the authority knows. "
+                     "Nothing was done.",
                      ""},
                     message.id);
-    if (unknown) reply.headers.emplace_back("WWW-Authenticate", R"(Bearer realm="tallystick")");
+    reply.headers.emplace_back("WWW-Authenticate", R"(Bearer realm="tallystick")");
     co_return reply;
+  }
+  if (!permit.ok() && message.method == mcp::method::kToolsCall) {
+    // Not an error of the protocol, on which some frameworks end the agent's run or try again: words for the model.
+    const mcp::Refusal refusal = mcp::MakeRefusal(v1::KIND_UNAVAILABLE, mcp::gateway_code::kAuthorityDown);
+    if (services_.config->mcp.error_style == Config::ErrorStyle::kJsonRpc) {
+      co_return Refused(200, mcp::RefusalError(refusal), message.id);
+    }
+    reply.body =
+        mcp::ResultText(message.id, mcp::WithMember(mcp::RefusalResult(refusal), "resultType", R"("complete")"));
+    co_return reply;
+  }
+  if (!permit.ok()) {
+    co_return Refused(200,
+                      {mcp::code::kInternalError,
+                       absl::StrCat(std::string(client::Info(permit.failure().kind).name),
+                                    ": the permit could not be looked up. Nothing was done."),
+                       ""},
+                      message.id);
   }
   SharedSession& session = sessions_[keys::Sha256(token)];
   if (!session) {

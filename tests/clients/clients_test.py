@@ -1,6 +1,8 @@
 """Real clients through the gateway to real servers, doing real writes.
 
-usage: clients_test.py KIND [ERA] [--show FILE]     KIND: sdk1, client2 or python; ERA: legacy (default) or modern
+usage: clients_test.py KIND ERA [--jsonrpc] [--show FILE]     KIND: sdk1, client2 or python; ERA: legacy or modern
+  --jsonrpc   only what refusals look like with error_style = "jsonrpc"
+  --show      writes what the client hands on to its caller, for docs/mcp-clients.md
 
 What is promised here: caps, replays, denials and parked calls are seen by the client as what they are; and whatever
 becomes of the server in the middle of a call, and however the client asks again, nothing is ever done twice, every call
@@ -14,12 +16,13 @@ from stage import TIMEOUT_MS, Stage, find_python, wait_for
 
 ERROR, CALL, KEY = "dev.tallystick/error", "dev.tallystick/call", "dev.tallystick/idempotency-key"
 KIND = sys.argv[1]
-ERA = sys.argv[2] if len(sys.argv) > 2 and not sys.argv[2].startswith("-") else "legacy"
+ERA = sys.argv[2]
+JSONRPC = "--jsonrpc" in sys.argv
 SHOW = sys.argv[sys.argv.index("--show") + 1] if "--show" in sys.argv else None
 
 if KIND == "python":
     find_python()
-stage = Stage()
+stage = Stage("jsonrpc" if JSONRPC else "result")
 failures = 0
 shown = []
 uncertain = set()  # ids of calls of which a client was told that the outcome is not known
@@ -261,6 +264,9 @@ def other_refusals(agent):
     answer = agent.call(*act("sqlite", f"{agent.name}-away"))
     show("tallyd away", answer)
     check("tallyd away", verdict(answer), "unavailable/AUTHORITY_DOWN")
+    time.sleep(1.2)  # over permit.view_ttl: now nobody remembers the permit
+    answer = agent.call(*act("sqlite", f"{agent.name}-away"))
+    check("tallyd away for longer", verdict(answer), "unavailable/AUTHORITY_DOWN")
     stage.start_tallyd()
     answer = wait_for("calls go on", lambda: (a := agent.call(*act("sqlite", f"{agent.name}-away"))) and
                       verdict(a) == "done" and a, 30)
@@ -268,6 +274,35 @@ def other_refusals(agent):
                                             stage.sends("sqlite", f"{agent.name}-away")), (1, 1))
     check("nothing for the others", stage.sends("sqlite", f"{agent.name}-revoked")
           + stage.sends("sqlite", f"{agent.name}-bad"), 0)
+
+
+def as_errors(agent):
+    """error_style = "jsonrpc": what a client throws keeps code, words and data."""
+    def refused(what, answer, code, kind):
+        show(what, answer)
+        threw = answer.get("threw") or {}
+        check(what, threw.get("code"), code)
+        check(f"{what}: in words", threw.get("message"), lambda text: f"{kind}: " in (text or ""))
+        check(f"{what}: for machines", (threw.get("data") or {}).get(ERROR, {}).get("kind"), kind)
+        return threw["data"][ERROR].get("call_id")
+
+    refused("a tool that is not granted", agent.call("sqlite__query", {"sql": "DELETE FROM notes"}), -32003, "denied")
+    path = stage.path(f"files/{agent.name}")
+    for i in (1, 2):
+        check("up to the cap", verdict(agent.call("files__write_file", {"path": f"{path}-{i}", "content": "c"})), "done")
+    answer = agent.call("files__write_file", {"path": f"{path}-3", "content": "c"})
+    refused("over the cap", answer, -32004, "cap_exceeded")
+    tag = f"{agent.name}-kill"
+    stage.fault("sqlite", "kill")
+    call = refused("the server: kill", agent.call(*act("sqlite", tag)), -32006, "delivery_uncertain")
+    for i in range(2):
+        refused("asked again while parked", agent.call(*act("sqlite", tag)), -32006, "delivery_uncertain")
+    check("effects", (stage.effects("sqlite", tag), stage.sends("sqlite", tag)), (1, 1))
+    check("the parked call", parked(agent), {call})
+    stage.stop("tallyd")
+    refused("tallyd away", agent.call(*act("sqlite", f"{agent.name}-away")), -32009, "unavailable")
+    time.sleep(1.2)
+    refused("tallyd away for longer", agent.call(*act("sqlite", f"{agent.name}-away")), -32009, "unavailable")
 
 
 def main():
@@ -280,6 +315,8 @@ def main():
         "sqlite__create_record": free + '\narguments = { type = "object", properties = { data = { type = "object", '
                                         'properties = { tag = { type = "string", maxLength = 100 } } } } }',
     })
+    if JSONRPC:
+        return as_errors(agent)
     ordinary(agent)
     for server in ("memory", "files", "sqlite"):
         twice(agent, server)
@@ -289,7 +326,7 @@ def main():
             disturbed(agent, server, fault)
     check("the parked calls are those of which clients were told", sorted(parked(agent)), sorted(uncertain))
     check("how many those are", len(uncertain), 3 * len(FAULTS))
-    other_refusals(agent)
+    return other_refusals(agent)
 
 
 with stage:

@@ -103,7 +103,8 @@ class Client:
 
 
 class Stage:
-    def __init__(self):
+    def __init__(self, error_style="result"):
+        self._error_style = error_style
         binaries = pathlib.Path(os.environ.get("TALLY_BIN", ""))
         self.tallyd, self.tally, self.gateway = (str(binaries / name) for name in ("tallyd", "tally", "tally-gateway"))
         for program in (self.tallyd, self.tally, self.gateway):
@@ -199,6 +200,10 @@ address = "127.0.0.1:0"
 [tallyd]
 server = "unix:{self.path('d/tallyd.sock')}"
 credential_file = "gateway.credential"
+[permit]
+view_ttl = "1s"
+[mcp]
+error_style = "{self._error_style}"
 """
         for name, command in servers.items():
             arguments = [HERE / "between.py", self.path(""), name, *command]

@@ -77,5 +77,17 @@ TEST_F(ModernTest, ClosingTheStreamOfAWriteChangesNothingUpstreamAndTheAnswerIsK
   EXPECT_THAT(gateway_.Effects(), ElementsAre("one"));
 }
 
+TEST_F(ModernTest, WithoutTallydACallIsRefusedInWordsForTheModel) {
+  TheFleet().replica(0).Stop();
+  const Json result =
+      Ask("tools/call", {{"name", "led__append"}, {"arguments", {{"text", "away"}}}}).answer()["result"];
+  TheFleet().replica(0).Start();
+  EXPECT_EQ(result["isError"], true) << result;
+  EXPECT_EQ(result["resultType"], "complete");
+  EXPECT_EQ(result["_meta"]["dev.tallystick/error"]["code"], "AUTHORITY_DOWN");
+  EXPECT_THAT(TextOf(result), ::testing::StartsWith("unavailable: "));
+  EXPECT_THAT(gateway_.Effects(), ElementsAre());
+}
+
 }  // namespace
 }  // namespace tally::test
