@@ -149,7 +149,12 @@ class Call : public std::enable_shared_from_this<Call> {
       // Whatever tallyd did, nothing is sent for this attempt any more.
       mcp::Refusal refusal =
           in_doubt ? Refusal(v1::KIND_UNAVAILABLE, codes::kAuthorityDown) : Refusal(failure.kind, failure.code);
-      refusal.detail = failure.message;
+      if (in_doubt) {
+        // For the operator: addresses and paths of the authority are nothing for an agent.
+        ops::LogWarning("authority_down", {{"code", failure.code}, {"error", failure.message}});
+      } else {
+        refusal.detail = failure.message;
+      }
       Refuse(std::move(refusal));
       return false;
     }

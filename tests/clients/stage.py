@@ -147,14 +147,16 @@ class Stage:
             self._processes[name] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.work)
 
     def stop(self, name):
+        """Its exit status, by which sanitizers tell what they found."""
         process = self._processes.pop(name, None)
-        if process:
-            process.terminate()
-            try:
-                process.wait(40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if not process:
+            return None
+        process.terminate()
+        try:
+            return process.wait(40)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
     def run_tally(self, *arguments, who="operator"):
         credential = self.path("d/admin.credential" if who == "admin" else f"{who}.credential")
