@@ -27,17 +27,22 @@ asio::awaitable<bool> Exchange::Wait(std::chrono::milliseconds at_most) {
 }
 
 bool Exchange::Abandon() {
-  if (!written_) abandoned_ = true;
+  if (!written_) {
+    abandoned_ = true;
+    gate_ = nullptr;
+  }
   return !written_;
 }
 
 bool Exchange::OpenGate() {
   if (done_) return false;
+  // It belongs to whoever waits, who may hold this exchange: kept, neither would ever go.
+  const Gate gate = std::exchange(gate_, nullptr);
   if (abandoned_) {
     FinishWithNothing("given up before it was sent");
     return false;
   }
-  if (gate_ && !gate_()) {
+  if (gate && !gate()) {
     FinishWithNothing("the time to send it was over");
     return false;
   }
@@ -51,6 +56,7 @@ bool Exchange::OpenGate() {
 void Exchange::Finish(UpstreamAnswer answer) {
   if (done_) return;
   done_ = true;
+  gate_ = nullptr;
   answer_ = std::move(answer);
   changed_.cancel();
 }

@@ -226,6 +226,17 @@ TEST_P(CallTest, TheSameCallTwiceAtTheSameTimeIsCarriedOutOnce) {
   EXPECT_THAT(gateway.Effects(), ElementsAre("one"));
 }
 
+TEST_P(CallTest, ACallThatHasEndedIsUnderWayNoMore) {
+  TestGateway gateway(Options());
+  const auto permit = MintFor({"led__append"});
+  McpClient client = Connected(gateway, permit);
+  EXPECT_EQ(TextOf(client.Call("led__append", {{"text", "one"}})), "done: one");
+  EXPECT_EQ(TextOf(client.Call("led__append", {{"text", "two"}})), "done: two");
+  gateway.process().Kill(SIGTERM);
+  EXPECT_THAT(gateway.process().AwaitLine(R"("event":"stopping")"), ::testing::HasSubstr(R"("calls":0)"));
+  EXPECT_EQ(gateway.process().Wait(), 0);
+}
+
 TEST_P(CallTest, AGatewayThatIsKilledBeforeTheAnswerParksTheCallWhenItStartsAgain) {
   TestGateway gateway(Options());
   const auto permit = MintFor({"led__append"});
