@@ -34,13 +34,33 @@ bool IsCacheable(std::string_view method) {
          method == m::kPromptsList || method == m::kResourcesRead || method == m::kDiscover;
 }
 
+bool IsKnown(std::string_view method) {
+  namespace m = mcp::method;
+  return IsCacheable(method) || method == m::kToolsCall || method == m::kPromptsGet || method == m::kComplete;
+}
+
+// Whether the request asks for log messages; without that there must be none.
+bool WantsLog(const mcp::Message& request) {
+  const auto params = mcp::RawObject::Parse(request.params);
+  const std::string_view* meta = params.ok() ? params->Find("_meta") : nullptr;
+  const auto members = meta ? mcp::RawObject::Parse(*meta) : absl::NotFoundError("");
+  return members.ok() && members->Find(mcp::meta::kLogLevel) != nullptr;
+}
+
 // Adds to an answer what this era has in every result.
 class ModernOutlet final : public Outlet {
  public:
-  ModernOutlet(std::shared_ptr<EventStream> stream, std::string method)
-      : stream_(std::move(stream)), method_(std::move(method)) {}
+  ModernOutlet(std::shared_ptr<EventStream> stream, const mcp::Message& request)
+      : stream_(std::move(stream)), method_(request.method), wants_log_(WantsLog(request)) {}
 
-  void Send(std::string message) override { stream_->Send(std::move(message)); }
+  void Send(std::string message) override {
+    if (!wants_log_) {
+      const auto parsed = mcp::RawObject::Parse(message);
+      const std::string_view* method = parsed.ok() ? parsed->Find("method") : nullptr;
+      if (method != nullptr && mcp::StringOf(*method) == mcp::notification::kMessage) return;
+    }
+    stream_->Send(std::move(message));
+  }
   void Finish(std::string message, std::function<void()> undelivered) override {
     stream_->Finish(Completed(message), std::move(undelivered));
   }
@@ -65,6 +85,7 @@ class ModernOutlet final : public Outlet {
 
   const std::shared_ptr<EventStream> stream_;
   const std::string method_;
+  const bool wants_log_;
 };
 
 }  // namespace
@@ -81,6 +102,10 @@ asio::awaitable<ClientReply> Modern::Handle(ClientRequest request, std::string t
     // Cancelling is closing the stream, and nothing of ours is ever asked: there is nothing to be told.
     reply.status = 202;
     co_return reply;
+  }
+  if (!IsKnown(message.method)) {
+    co_return Refused(404, {mcp::code::kMethodNotFound, "This method is not known here. Nothing was done.", ""},
+                      message.id);
   }
   const auto permit = co_await services_.authority->GetPermit(token);
   if (!permit.ok() && permit.failure().kind == v1::KIND_UNAUTHORIZED) {
@@ -124,7 +149,7 @@ asio::awaitable<ClientReply> Modern::Handle(ClientRequest request, std::string t
   }
   const auto bytes_max = static_cast<size_t>(services_.config->limits.stream_bytes_max);
   reply.stream = std::make_shared<EventStream>(services_.loop, bytes_max, false);
-  auto outlet = std::make_shared<ModernOutlet>(reply.stream, message.method);
+  auto outlet = std::make_shared<ModernOutlet>(reply.stream, message);
   reply.hung_up = session->TakeRequest(std::move(message), request.Headers("idempotency-key"), std::move(outlet));
   co_return reply;
 }

@@ -77,7 +77,8 @@ asio::awaitable<void> Session::Discover(SharedOpen open) {
   const std::string instructions = MergedInstructions();
   Answer(open,
          absl::StrCat(R"({"supportedVersions":[)", versions, R"(],"capabilities":)", MergedCapabilities(),
-                      R"(,"serverInfo":)", std::string(kServerInfo),
+                      R"(,"serverInfo":)", std::string(kServerInfo), R"(,"_meta":{)",
+                      mcp::Quote(mcp::meta::kServerInfo), ":", std::string(kServerInfo), "}",
                       instructions.empty() ? "" : absl::StrCat(R"(,"instructions":)", mcp::Quote(instructions)), "}"));
 }
 

@@ -68,9 +68,9 @@ std::optional<RpcError> CheckCapabilities(const Message& message) {
 }  // namespace
 
 bool IsModern(const Message& message, const RequestHeaders& headers) {
-  if (message.method == method::kInitialize) return false;
-  return MetaMember(message, meta::kProtocolVersion) ||
-         (headers.protocol_version && version::IsModern(*headers.protocol_version));
+  const bool in_body = MetaMember(message, meta::kProtocolVersion).has_value();
+  if (message.method == method::kInitialize) return in_body;
+  return in_body || (headers.protocol_version && version::IsModern(*headers.protocol_version));
 }
 
 std::optional<std::string> VersionInBody(const Message& message) {

@@ -17,7 +17,7 @@ struct RequestHeaders {  // nullopt: absent
 };
 
 // Whether a message is of this era: its body names a protocol version in params._meta, whatever its value, or the
-// header names one of this era. Never initialize, which is the legacy era's own.
+// header names one of this era. For initialize, which is the legacy era's own, the body alone decides.
 bool IsModern(const Message& message, const RequestHeaders& headers);
 // The protocol version in params._meta, where that is a string.
 std::optional<std::string> VersionInBody(const Message& message);

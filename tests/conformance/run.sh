@@ -45,11 +45,13 @@ suite() {
   grep -q '^=== SUMMARY' "$work/$1.out" || die "the suite did not end: $(tail -5 "$work/$1.out")"
 }
 
-# through CASE REVISION UPSTREAM_TOML    the suite against a gateway with this upstream, and a permit for all it has
+# through CASE REVISION UPSTREAM_TOML    the suite against a gateway with this upstream, and a permit for all it has. What
+# asks for input is granted as reads: the suite calls the same again and expects to be asked again, where a repeated write
+# is answered from the record.
 through() {
   local name=$1 revision=$2 toml=$3 home=$work/$1
   mkdir "$home"
-  printf 'tenant = "acme"\nsubject = "%s"\nunit = "USD/2"\nbudget = "unlimited"\nexpires_in = "1h"\n[[grant]]\ntool = "suite__*"\ncap = "unlimited"\nbudget = "unlimited"\ncost = { fixed = 0 }\n' \
+  printf 'tenant = "acme"\nsubject = "%s"\nunit = "USD/2"\nbudget = "unlimited"\nexpires_in = "1h"\n[[grant]]\ntool = "suite__*"\ncap = "unlimited"\nbudget = "unlimited"\ncost = { fixed = 0 }\n[[grant]]\ntool = "suite__test_input_required_result_*"\neffect = "read"\ncap = "unlimited"\nbudget = "unlimited"\ncost = { fixed = 0 }\n' \
     "$name" >"$home/permit.toml"
   TALLY_CREDENTIAL=$work/operator.credential tally permit mint -f "$home/permit.toml" --out "$home/permit.token" \
     >/dev/null || die "no permit"

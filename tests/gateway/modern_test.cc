@@ -42,6 +42,20 @@ TEST_F(ModernTest, DiscoverSaysWhatIsSpokenWithoutASession) {
   EXPECT_FALSE(answer.headers.contains("mcp-session-id"));
 }
 
+TEST_F(ModernTest, DiscoverSaysWhoAnswersInItsMeta) {
+  const Json result = Ask("server/discover", Json::object()).answer()["result"];
+  EXPECT_EQ(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "tally-gateway") << result;
+}
+
+TEST_F(ModernTest, MethodsOfTheEraBeforeAndUnknownOnesAreNotFound) {
+  for (const char* method : {"initialize", "ping", "logging/setLevel", "resources/subscribe", "unknown/method"}) {
+    const HttpAnswer answer = Ask(method, Json::object());
+    EXPECT_EQ(answer.status, 404) << method;
+    EXPECT_EQ(answer.answer()["error"]["code"], -32601) << answer.body;
+    EXPECT_EQ(answer.answer()["id"], 1) << answer.body;
+  }
+}
+
 TEST_F(ModernTest, ListsAreForTheOneWhoAskedAndForAWhile) {
   const Json result = Ask("tools/list", Json::object()).answer()["result"];
   EXPECT_EQ(result["cacheScope"], "private");

@@ -79,7 +79,7 @@ TEST(ModernTest, WhatEveryRequestMustCarryIsAskedFor) {
   EXPECT_EQ(CheckModernBody(Call()), std::nullopt);
 }
 
-TEST(ModernTest, TheBodyTellsTheEraAndInitializeIsNeverOfThisOne) {
+TEST(ModernTest, TheBodyTellsTheEraAndOfInitializeTheBodyAlone) {
   EXPECT_TRUE(IsModern(Call(), {}));
   EXPECT_TRUE(IsModern(Call("t", R"({"io.modelcontextprotocol/protocolVersion":7})"), {}));
   EXPECT_TRUE(IsModern(Call("t", "{}"), {"2026-07-28", std::nullopt, std::nullopt}));
@@ -87,6 +87,8 @@ TEST(ModernTest, TheBodyTellsTheEraAndInitializeIsNeverOfThisOne) {
   EXPECT_FALSE(IsModern(Call("t", "{}"), {}));
   Message initialize = Call();
   initialize.method = "initialize";
+  EXPECT_TRUE(IsModern(initialize, Headers()));
+  initialize.params = "{}";
   EXPECT_FALSE(IsModern(initialize, Headers()));
 }
 
