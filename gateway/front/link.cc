@@ -84,6 +84,10 @@ asio::awaitable<absl::Status> Link::Connect() {
   if (!opened.ok()) co_return opened.status();
   const SharedUpstream upstream = *std::move(opened);
   auto handshake = co_await Initialize(upstream, capabilities_, Policy());
+  // A server that knows no session may know the era without them.
+  if (!handshake.ok() && !closed_ && upstream->alive()) {
+    if (auto discovered = co_await Discover(upstream, Policy()); discovered.ok()) handshake = std::move(discovered);
+  }
   if (!handshake.ok() || closed_) {
     upstream->Close();
     co_return handshake.ok() ? absl::UnavailableError("the session has ended") : handshake.status();

@@ -282,7 +282,8 @@ void Session::Fail(const SharedOpen& open, int64_t code, std::string message) {
 
 void Session::AnswerAs(const SharedOpen& open, const UpstreamAnswer& answer, const std::string& upstream) {
   if (answer.how == How::kResult) return Answer(open, answer.result);
-  if (answer.how == How::kRpcError) return Fail(open, answer.error);
+  const bool said = answer.how == How::kHttpStatus && answer.error.code != 0;
+  if (answer.how == How::kRpcError || said) return Fail(open, answer.error);
   Fail(open, mcp::code::kInternalError,
        absl::StrCat("The upstream ", upstream, " gave no answer (", answer.why,
                     "). Nothing was changed by asking; it may be asked again."));

@@ -119,6 +119,24 @@ std::optional<std::string> NameInBody(const Message& message) {
   return name == nullptr ? std::nullopt : StringOf(*name);
 }
 
+std::string WithEraMeta(std::string_view raw_params, std::string_view capabilities) {
+  constexpr std::string_view kClient = R"({"name":"tally-gateway","title":"Tallystick gateway","version":"0.1.0"})";
+  std::string params(raw_params.empty() ? "{}" : raw_params);
+  const auto object = RawObject::Parse(params);
+  const std::string_view* meta = object.ok() ? object->Find("_meta") : nullptr;
+  std::string whole(meta != nullptr && IsObject(*meta) ? *meta : "{}");
+  const auto said = [&](std::string_view name) {
+    const auto members = RawObject::Parse(whole);
+    return members.ok() && members->Find(name) != nullptr;
+  };
+  whole = WithMember(whole, meta::kProtocolVersion, Quote(version::k20260728));
+  whole = WithMember(whole, meta::kClientInfo, kClient);
+  if (!capabilities.empty() || !said(meta::kClientCapabilities)) {
+    whole = WithMember(whole, meta::kClientCapabilities, capabilities.empty() ? "{}" : capabilities);
+  }
+  return WithMember(params, "_meta", whole);
+}
+
 std::string EncodeHeaderValue(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), IsHeaderByte) && !IsSentinel(value) &&
                      (value.empty() || (!IsBlank(value.front()) && !IsBlank(value.back())));

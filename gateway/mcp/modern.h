@@ -32,6 +32,10 @@ std::optional<RpcError> CheckModernBody(const Message& message);
 
 RpcError UnsupportedVersion(std::string_view requested);
 
+// A request's params as this era sends them to an upstream: with what every request must say in _meta, where it is not
+// said yet. `capabilities`: the client's, raw; empty: none.
+std::string WithEraMeta(std::string_view raw_params, std::string_view capabilities = "");
+
 // A value as a header carries it: plain where it can be, else =?base64?…?=. Nullopt from the decoder if the value has
 // characters that no header may have, or the Base64 is none.
 std::string EncodeHeaderValue(std::string_view value);

@@ -10,6 +10,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "gateway/mcp/modern.h"
+#include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
 #include "gateway/mcp/sse.h"
 #include "server/ops/log.h"
@@ -53,14 +55,18 @@ class HttpSession final : public UpstreamSession {
     open->quick = request.quick;
     open->hangup = std::make_shared<Hangup>();
     open_.push_back(open);
+    const bool modern = mcp::version::IsModern(version());
+    if (modern) request.params = mcp::WithEraMeta(request.params, request.capabilities);
     HttpRequest post = Post_(mcp::RequestText(open->id, request.method, request.params));
+    if (modern) AddEraHeaders(request, &post);
     for (const auto& header : request.headers) post.headers.emplace_back(header);
     Spawn([this, open, post = std::move(post)]() mutable { return Run(open, std::move(post)); });
     return exchange;
   }
 
   void Post(std::string message) override {
-    if (!alive_ || posts_ >= limits_.open_requests_max) return;
+    // 2026-07-28: hanging up is what cancels, and nothing else is said unasked.
+    if (!alive_ || posts_ >= limits_.open_requests_max || mcp::version::IsModern(version())) return;
     ++posts_;
     Spawn([this, post = Post_(std::move(message))]() mutable { return RunPost(std::move(post)); });
   }
@@ -82,10 +88,8 @@ class HttpSession final : public UpstreamSession {
     return "";
   }
 
-  void SetProtocolVersion(std::string version) override { version_ = std::move(version); }
-
   void Listen() override {
-    if (listening_ || !alive_) return;
+    if (listening_ || !alive_ || mcp::version::IsModern(version())) return;
     listening_ = std::make_shared<Hangup>();
     Spawn([this] { return RunListen(); });
   }
@@ -136,7 +140,7 @@ class HttpSession final : public UpstreamSession {
     request.method = std::move(method);
     for (const auto& header : target_.headers) request.headers.emplace_back(header);
     if (!session_id_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_id_);
-    if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
+    if (!version().empty()) request.headers.emplace_back("MCP-Protocol-Version", version());
     return request;
   }
 
@@ -146,6 +150,17 @@ class HttpSession final : public UpstreamSession {
     request.headers.emplace_back("Accept", "application/json, text/event-stream");
     request.body = std::move(body);
     return request;
+  }
+
+  // What the body says, for those who do not read bodies.
+  static void AddEraHeaders(const OutgoingRequest& request, HttpRequest* post) {
+    post->headers.emplace_back(std::string(mcp::header::kMethod), request.method);
+    mcp::Message message;
+    message.method = request.method;
+    message.params = request.params;
+    if (const auto name = mcp::NameInBody(message)) {
+      post->headers.emplace_back(std::string(mcp::header::kName), mcp::EncodeHeaderValue(*name));
+    }
   }
 
   HttpRequest Get(const std::string& last_event_id) const {
@@ -329,7 +344,6 @@ class HttpSession final : public UpstreamSession {
 
   bool alive_ = true;
   std::string session_id_;
-  std::string version_;
   int64_t last_id_ = 0;
   std::list<SharedOpen> open_;
   size_t posts_ = 0;

@@ -85,4 +85,22 @@ asio::awaitable<absl::StatusOr<Handshake>> Initialize(SharedUpstream upstream, s
   co_return handshake;
 }
 
+asio::awaitable<absl::StatusOr<Handshake>> Discover(SharedUpstream upstream, ReadPolicy policy) {
+  upstream->SetProtocolVersion(std::string(mcp::version::k20260728));
+  const UpstreamAnswer answer = co_await Read(upstream, std::string(mcp::method::kDiscover), "", policy);
+  const auto result = answer.how == How::kResult ? mcp::RawObject::Parse(answer.result) : absl::NotFoundError("");
+  const std::string_view* versions = result.ok() ? result->Find("supportedVersions") : nullptr;
+  const auto spoken = versions ? mcp::ElementsOf(*versions) : std::nullopt;
+  if (!spoken || std::none_of(spoken->begin(), spoken->end(),
+                              [](std::string_view raw) { return mcp::StringOf(raw) == mcp::version::k20260728; })) {
+    upstream->SetProtocolVersion("");
+    co_return absl::UnavailableError("it does not speak the revision 2026-07-28");
+  }
+  Handshake handshake;
+  handshake.protocol_version = mcp::version::k20260728;
+  if (const auto* found = result->Find("capabilities"); found && mcp::IsObject(*found)) handshake.capabilities = *found;
+  if (const auto* found = result->Find("instructions")) handshake.instructions = *found;
+  co_return handshake;
+}
+
 }  // namespace tally::gateway

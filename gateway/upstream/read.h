@@ -39,4 +39,7 @@ struct Handshake {
 asio::awaitable<absl::StatusOr<Handshake>> Initialize(SharedUpstream upstream, std::string capabilities,
                                                       ReadPolicy policy);
 
+// server/discover, in the 2026-07-28 era. After a failure the session may be tried with Initialize, if it is alive.
+asio::awaitable<absl::StatusOr<Handshake>> Discover(SharedUpstream upstream, ReadPolicy policy);
+
 }  // namespace tally::gateway

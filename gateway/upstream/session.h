@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gateway/mcp/message.h"
@@ -25,6 +26,7 @@ struct OutgoingRequest {
   std::string params = {};  // raw JSON; empty: none
   Gate gate = nullptr;
   std::map<std::string, std::string> headers = {};  // HTTP only: what a keyed tool's config asks for
+  std::string capabilities = {};  // 2026-07-28: what the client declared with this request, raw; empty: nothing
   bool quick = false;  // ends with the connection it was sent on: no resuming (protocol reads, which are asked again)
 };
 
@@ -49,13 +51,17 @@ class UpstreamSession : public std::enable_shared_from_this<UpstreamSession> {
   virtual void Post(std::string message) = 0;
   // The number that the last Send() of this session gave its request, as raw JSON: for notifications/cancelled.
   virtual std::string IdOf(const SharedExchange& exchange) const = 0;
-  // What was agreed in the handshake; HTTP says it in every request.
-  virtual void SetProtocolVersion(std::string version) = 0;
+  // What was agreed in the handshake; HTTP says it in every request, and the era 2026-07-28 on every transport.
+  void SetProtocolVersion(std::string version) { version_ = std::move(version); }
+  const std::string& version() const { return version_; }
   // From now on the upstream may speak without being asked (HTTP: opens the GET stream).
   virtual void Listen() = 0;
   virtual bool alive() const = 0;
   // Ends it; the process behind it is told, then made, to go. May be called again.
   virtual void Close() = 0;
+
+ private:
+  std::string version_;
 };
 
 using SharedUpstream = std::shared_ptr<UpstreamSession>;

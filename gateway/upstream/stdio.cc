@@ -16,6 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gateway/mcp/lines.h"
+#include "gateway/mcp/modern.h"
+#include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
 #include "server/ops/log.h"
 
@@ -65,6 +67,7 @@ class StdioSession final : public UpstreamSession {
       return exchange;
     }
     const int64_t id = ++last_id_;
+    if (mcp::version::IsModern(version())) request.params = mcp::WithEraMeta(request.params, request.capabilities);
     std::string line = mcp::JsonLine(mcp::RequestText(absl::StrCat(id), request.method, request.params));
     if (open_.size() >= limits_.open_requests_max || waiting_bytes_ + line.size() > limits_.waiting_bytes_max) {
       exchange->FinishWithNothing("the upstream takes nothing more");
@@ -91,7 +94,6 @@ class StdioSession final : public UpstreamSession {
     std::erase_if(open_, [&](const auto& entry) { return entry.second == exchange; });
   }
 
-  void SetProtocolVersion(std::string) override {}
   void Listen() override {}
   bool alive() const override { return alive_; }
 

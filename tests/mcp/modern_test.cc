@@ -92,6 +92,20 @@ TEST(ModernTest, TheBodyTellsTheEraAndOfInitializeTheBodyAlone) {
   EXPECT_FALSE(IsModern(initialize, Headers()));
 }
 
+TEST(ModernTest, WhatGoesUpstreamSaysWhatEveryRequestMustAndKeepsTheRestAsItIs) {
+  const std::string alone = WithEraMeta("");
+  EXPECT_NE(alone.find(R"("io.modelcontextprotocol/protocolVersion":"2026-07-28")"), std::string::npos) << alone;
+  EXPECT_NE(alone.find(R"("io.modelcontextprotocol/clientCapabilities":{})"), std::string::npos) << alone;
+  EXPECT_NE(alone.find(R"("io.modelcontextprotocol/clientInfo":{"name":"tally-gateway")"), std::string::npos) << alone;
+  const std::string own =
+      R"({"uri": "a:b","big":12345678901234567890,"_meta":{"x/y":1.50,"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}})";
+  const std::string kept = WithEraMeta(own);
+  EXPECT_TRUE(kept.starts_with(R"({"uri": "a:b","big":12345678901234567890,)")) << kept;
+  EXPECT_NE(kept.find(R"("x/y":1.50)"), std::string::npos) << kept;
+  EXPECT_NE(kept.find(R"("io.modelcontextprotocol/clientCapabilities":{"roots":{}})"), std::string::npos) << kept;
+  EXPECT_NE(WithEraMeta(own, R"({"sampling":{}})").find(R"(clientCapabilities":{"sampling":{}})"), std::string::npos);
+}
+
 TEST(ModernTest, NotificationsNeedNoHeadersButThoseTheyHaveMustAgree) {
   Message message;
   message.method = "notifications/cancelled";
