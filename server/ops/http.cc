@@ -55,6 +55,14 @@ std::string PathOf(const Parser& parser) {
   return std::string(target.substr(0, target.find('?')));
 }
 
+// Of a body whose length was told beforehand; 0 of any other.
+uint64_t DeclaredLength(const Parser& parser) {
+  const auto text = parser.get()[http::field::content_length];
+  uint64_t length = 0;
+  std::from_chars(text.data(), text.data() + text.size(), length);
+  return length;
+}
+
 HttpAnswer Fetched(const HttpServer::Handlers& handlers, const Parser& parser) {
   if (parser.get().method() != http::verb::get && parser.get().method() != http::verb::head) {
     return {405, "text/plain; charset=utf-8", "This is not answered here.\n"};
@@ -109,7 +117,7 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
       if (!parser.is_done()) parser.get().keep_alive(false);
       co_return Fetched(handlers, parser);
     }
-    if (parser.content_length_remaining().value_or(0) > posts.body_max) {
+    if (DeclaredLength(parser) > posts.body_max) {
       parser.get().keep_alive(false);
       co_return posts.too_large;
     }
