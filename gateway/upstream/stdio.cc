@@ -49,6 +49,8 @@ class StdioSession final : public UpstreamSession {
         to_write_(loop),
         read_all_(loop),
         lines_(limits.message_bytes_max) {
+    boost::system::error_code ignored;
+    in_.non_blocking(true, ignored);
     to_write_.expires_at(asio::steady_timer::time_point::max());
     read_all_.expires_at(asio::steady_timer::time_point::max());
   }
@@ -129,6 +131,10 @@ class StdioSession final : public UpstreamSession {
         co_await to_write_.async_wait(kTuple);
         continue;
       }
+      // Room first. A full pipe may stay so for longer than a send window lasts, and after the gate there must be no
+      // wait.
+      co_await in_.async_wait(asio::posix::stream_descriptor::wait_write, kTuple);
+      if (!alive_ || outgoing_.empty()) continue;
       const Outgoing next = std::move(outgoing_.front());
       outgoing_.pop_front();
       waiting_bytes_ -= next.line.size();
@@ -136,12 +142,19 @@ class StdioSession final : public UpstreamSession {
         Forget(next.exchange);
         continue;
       }
-      const auto [error, written] = co_await asio::async_write(in_, asio::buffer(next.line), kTuple);
-      if (error) {
-        if (next.exchange && written == 0) next.exchange->NothingWritten();
-        if (next.exchange) next.exchange->FinishWithNothing("the request could not be written");
-        Die("the upstream's process takes no input");
+      boost::system::error_code error;
+      size_t written = in_.write_some(asio::buffer(next.line), error);
+      const bool no_room = error == asio::error::would_block;
+      if (!error && written < next.line.size()) {
+        const asio::const_buffer rest = asio::buffer(next.line) + written;
+        const auto [failed, more] = co_await asio::async_write(in_, rest, kTuple);
+        error = failed;
+        written += more;
       }
+      if (!error) continue;
+      if (next.exchange && written == 0) next.exchange->NothingWritten();
+      if (next.exchange) next.exchange->FinishWithNothing("the request could not be written");
+      if (!no_room) Die("the upstream's process takes no input");
     }
     boost::system::error_code ignored;
     in_.close(ignored);
