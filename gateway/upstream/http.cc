@@ -254,9 +254,15 @@ class HttpSession final : public UpstreamSession {
       const std::string from = reading.last_event_id;
       co_await Sleep(reading.retry.value_or(kResumeFirst));
       if (!MayResume(open, reading)) break;
+      // What a server says to this GET is no answer to the request: that stands on the stream, or nowhere.
+      Reading resumed;
+      resumed.last_event_id = from;
       mcp::SseParser next(limits_.message_bytes_max);
-      end = co_await Converse(target_.url, Get(from), ReadInto(reading, next, open), {}, open->hangup);
-      if (!reading.stream) break;
+      co_await Converse(target_.url, Get(from), ReadInto(resumed, next, open), {}, open->hangup);
+      reading.last_event_id = resumed.last_event_id;
+      reading.too_long = resumed.too_long;
+      if (resumed.retry) reading.retry = resumed.retry;
+      if (!resumed.stream) break;
     }
     if (!open->exchange->done()) Finish(open, Judge(reading, end, open->id, in_session));
   }
