@@ -26,6 +26,10 @@ namespace codes = mcp::gateway_code;
 // How long an answer is kept back for tallyd's receipt of it. It is in the journal then, and is delivered later.
 constexpr milliseconds kReceiptPatience{5'000};
 
+// The largest answer that is committed with its bytes: with the rest of a commit it fits into the smallest message that
+// tallyd can be set to take. A commit that tallyd refuses for its size would park a call that was answered.
+constexpr size_t kCommittedBytesMax = (2 << 20) - (256 << 10);
+
 std::string RandomBytes(size_t count) {
   std::string bytes(count, '\0');
   randombytes_buf(bytes.data(), bytes.size());
@@ -64,6 +68,11 @@ std::string ErrorAsResult(const UpstreamAnswer& answer) {
           : absl::StrCat("The tool server refused the request with HTTP status ", answer.http_status,
                          ". Nothing was done.");
   return absl::StrCat(R"({"content":[{"type":"text","text":)", mcp::Quote(text), R"(}],"isError":true})");
+}
+
+// The bytes that the agent gets.
+std::string ResultFor(const UpstreamAnswer& answer) {
+  return answer.how == How::kResult ? answer.result : ErrorAsResult(answer);
 }
 
 // 2026-07-28: not done yet, and what was done so far is not said.
@@ -247,7 +256,8 @@ class Call : public std::enable_shared_from_this<Call> {
     }
     v1::CommitRequest commit =
         CommitOf(meaning == Meaning::kSucceeded ? v1::OUTCOME_SUCCEEDED : v1::OUTCOME_TOOL_ERROR);
-    commit.set_result(answer.how == How::kResult ? answer.result : ErrorAsResult(answer));
+    std::string result = ResultFor(answer);
+    if (result.size() <= kCommittedBytesMax) commit.set_result(std::move(result));
     commit.set_no_effect(meaning == Meaning::kNoEffect);
     return commit;
   }
@@ -272,7 +282,7 @@ class Call : public std::enable_shared_from_this<Call> {
     if (answer.how == How::kRpcError) {
       Answer({.error = answer.error}, std::move(undelivered));
     } else {
-      Answer({.result = mcp::WithCallMeta(commit.result(), grant_.call_id(), receipt_ids_)}, std::move(undelivered));
+      Answer({.result = mcp::WithCallMeta(ResultFor(answer), grant_.call_id(), receipt_ids_)}, std::move(undelivered));
     }
   }
 
