@@ -28,6 +28,7 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
         in_(services.loop, in_fd),
         out_(services.loop, out_fd),
         to_write_(services.loop, asio::steady_timer::time_point::max()),
+        written_(services.loop, asio::steady_timer::time_point::max()),
         ended_(std::move(ended)),
         reader_(static_cast<size_t>(services.config->limits.message_bytes_max)) {}
 
@@ -47,6 +48,7 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
     boost::system::error_code ignored;
     in_.cancel(ignored);
     to_write_.cancel();
+    written_.cancel();
     for (Line& line : lines_) {
       if (line.undelivered) line.undelivered();
     }
@@ -64,7 +66,7 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
    public:
     explicit LineOutlet(std::weak_ptr<Channel> channel) : channel_(std::move(channel)) {}
     void Send(std::string message) override {
-      if (const auto channel = channel_.lock()) channel->Queue(message, nullptr);
+      if (const auto channel = channel_.lock(); channel && channel->HasRoom()) channel->Queue(message, nullptr);
     }
     void Finish(std::string message, std::function<void()> undelivered) override {
       const auto channel = channel_.lock();
@@ -81,10 +83,12 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
     const std::weak_ptr<Channel> channel_;
   };
 
-  // Notifications are left out for a client that does not read; answers never are.
+  // Without room notifications are left out, and no more is read: a client that does not take its answers gets to say
+  // nothing more until it does. Answers are never left out.
+  bool HasRoom() const { return waiting_bytes_ <= static_cast<size_t>(services_.config->limits.stream_bytes_max); }
+
   void Queue(const std::string& message, std::function<void()> undelivered) {
-    const auto bytes_max = static_cast<size_t>(services_.config->limits.stream_bytes_max);
-    if (closed_ || (!undelivered && waiting_bytes_ > bytes_max)) return;
+    if (closed_) return;
     lines_.push_back({mcp::JsonLine(message), std::move(undelivered)});
     waiting_bytes_ += lines_.back().text.size();
     to_write_.cancel();
@@ -100,6 +104,7 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
       lines_.pop_front();
       waiting_bytes_ -= line.text.size();
       const auto [error, written] = co_await asio::async_write(out_, asio::buffer(line.text), kTuple);
+      written_.cancel();
       if (!error) continue;
       if (line.undelivered) line.undelivered();
       Close();
@@ -109,6 +114,10 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
   asio::awaitable<void> Read() {
     std::string buffer(kReadBytes, '\0');
     while (!closed_) {
+      if (!HasRoom()) {
+        co_await written_.async_wait(kTuple);
+        continue;
+      }
       const auto [error, got] = co_await in_.async_read_some(asio::buffer(buffer), kTuple);
       if (error) break;
       std::vector<mcp::Line> lines;
@@ -121,13 +130,14 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
   void Take(const mcp::Line& line) {
     auto outlet = std::make_shared<LineOutlet>(weak_from_this());
     if (line.too_long) {
-      return outlet->Send(
-          mcp::ErrorText("null", {-32600, "The message is larger than the gateway takes. Nothing was done.", ""}));
+      return outlet->Finish(
+          mcp::ErrorText("null", {-32600, "The message is larger than the gateway takes. Nothing was done.", ""}),
+          nullptr);
     }
     auto parsed = mcp::ParseMessage(line.text, mcp::From::kClient,
                                     static_cast<size_t>(services_.config->limits.message_bytes_max));
     if (const auto* malformed = std::get_if<mcp::Malformed>(&parsed)) {
-      return outlet->Send(mcp::ErrorText(malformed->id, {malformed->code, malformed->message, ""}));
+      return outlet->Finish(mcp::ErrorText(malformed->id, {malformed->code, malformed->message, ""}), nullptr);
     }
     mcp::Message message = std::get<mcp::Message>(std::move(parsed));
     switch (message.kind) {
@@ -147,6 +157,7 @@ class StdioFront::Channel : public std::enable_shared_from_this<Channel> {
   asio::posix::stream_descriptor in_;
   asio::posix::stream_descriptor out_;
   asio::steady_timer to_write_;
+  asio::steady_timer written_;
   std::function<void()> ended_;
   mcp::LineReader reader_;
   std::deque<Line> lines_;
