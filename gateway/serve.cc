@@ -21,6 +21,7 @@
 #include "gateway/front/endpoint.h"
 #include "gateway/front/http_server.h"
 #include "gateway/front/stdio_front.h"
+#include "gateway/upstream/process.h"
 #include "server/ops/log.h"
 
 namespace tally::gateway {
@@ -54,6 +55,7 @@ class Gateway {
 
   absl::Status Open() {
     if (absl::Status supported = Supported(config_); !supported.ok()) return supported;
+    RaiseDescriptorLimit();
     if (const auto level = ops::SeverityOf(config_.log_level)) ops::SetLogLevel(*level);
     auto credential = ReadCredential(config_);
     if (!credential.ok()) return credential.status();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -21,6 +23,9 @@ namespace {
 
 // What a program needs to run at all; nothing of ours that could carry a secret.
 constexpr std::array kInherited = {"PATH", "HOME", "LANG", "TZ", "TMPDIR"};
+
+// What this process was started with; none: it was never raised.
+std::optional<rlimit> usual_descriptors;
 
 std::vector<std::string> EnvironmentOf(const Command& command) {
   std::map<std::string, std::string> environment = command.environment;
@@ -74,6 +79,14 @@ int Spawn(const Command& command, const std::array<int, 3>& streams, pid_t& pid)
 
 }  // namespace
 
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  usual_descriptors = limit;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) usual_descriptors.reset();
+}
+
 absl::StatusOr<Child> StartChild(const Command& command) {
   if (command.argv.empty()) return absl::InvalidArgumentError("an upstream's command is empty");
   std::array<int, 2> in = {-1, -1};
@@ -94,6 +107,8 @@ absl::StatusOr<Child> StartChild(const Command& command) {
     CloseAll({child.stdin_fd, child.stdout_fd, child.stderr_fd});
     return absl::ErrnoToStatus(error, absl::StrCat("the command ", command.argv[0], " cannot be started"));
   }
+  // Some programs close every number up to their limit when they start, or use select.
+  if (usual_descriptors) prlimit(child.pid, RLIMIT_NOFILE, &*usual_descriptors, nullptr);
   child.pid_fd = static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0));
   if (child.pid_fd < 0) {
     const int failed = errno;

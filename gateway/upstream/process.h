@@ -26,6 +26,10 @@ struct Child {
   int pid_fd = -1;  // readable when it has ended
 };
 
+// As many descriptors as the system lets this process have: each client and each stream is one. Children get what was
+// there before. Once, at the start.
+void RaiseDescriptorLimit();
+
 // Fails without a child: a program that is not there, no descriptors left.
 absl::StatusOr<Child> StartChild(const Command& command);
 
