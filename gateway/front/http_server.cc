@@ -38,6 +38,13 @@ bool GoneAway(tcp::socket& socket) {
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
+// RFC 9112 6.3: where a body ends that is coded otherwise, or twice, nobody can tell, and so not what stands behind it.
+template <typename Message>
+bool LengthIsCertain(const Message& message) {
+  const auto [begin, end] = message.equal_range(http::field::transfer_encoding);
+  return begin == end || (std::next(begin) == end && beast::iequals(begin->value(), "chunked"));
+}
+
 ClientRequest RequestOf(http::request<http::string_body> message) {
   ClientRequest request;
   request.method = std::string(message.method_string());
@@ -84,6 +91,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
       const auto [error, got] = co_await http::async_read_header(stream_, buffer, parser, kTuple);
       if (error) {
         co_await RefuseHeader(error);
+        co_return;
+      }
+      if (!LengthIsCertain(parser.get())) {
+        co_await RefuseHeader(http::error::bad_transfer_encoding);
         co_return;
       }
       if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
