@@ -100,6 +100,7 @@ class Agent:
         self.port, self.token, self.era = port, token, era
         self.capabilities = capabilities or {}
         self.session, self._last_id, self.events = None, 0, []
+        self._lock = threading.Lock()
         self.heard = []  # every byte that came in a body
         if era != MODERN:
             answer = self.request("initialize", {"protocolVersion": era, "capabilities": self.capabilities,
@@ -159,17 +160,19 @@ class Agent:
 
     def request(self, method, params=None, timeout=60, on_message=None, headers=None):
         """The message with its answer."""
-        self._last_id += 1
+        with self._lock:
+            self._last_id += 1
+            number = self._last_id
         params = dict(params or {})
         if self.era == MODERN:
             params["_meta"] = {"io.modelcontextprotocol/protocolVersion": MODERN,
                                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
                                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
                                **params.get("_meta", {})}
-        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         _, messages = self.post(message, timeout=timeout, on_message=on_message, headers=headers)
         for answer in messages:
-            if answer.get("id") in (self._last_id, None) and ("result" in answer or "error" in answer):
+            if answer.get("id") in (number, None) and ("result" in answer or "error" in answer):
                 return answer
         return {}
 
