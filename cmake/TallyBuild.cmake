@@ -30,9 +30,18 @@ if(TALLY_MOLD)
 endif()
 
 set(TALLY_SANITIZE "" CACHE STRING "Sanitizers for everything built here: '', 'address,undefined' or 'thread'")
+option(TALLY_FUZZ "Build libFuzzer's programs, target `fuzzers`; needs clang" OFF)
+if(TALLY_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "TALLY_FUZZ needs -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14")
+  endif()
+  set(TALLY_SANITIZE "address,undefined")
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 add_library(tally_flags INTERFACE)
 # -Wrestrict of g++ 12 sees overlaps in optimized std::string code where there are none (GCC bug 105651).
-target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<NOT:$<BOOL:${TALLY_FUZZ}>>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 # -pthread everywhere, or nowhere: a precompiled header serves only those who agree on it. One that does not fit costs
 # time and is no error.

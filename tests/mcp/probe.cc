@@ -99,9 +99,3 @@ bool Probe(std::string_view bytes) {
 }
 
 }  // namespace tally::mcp
-
-// So that libFuzzer can be linked in place of the tests' main.
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
-  tally::mcp::Probe(std::string_view(reinterpret_cast<const char*>(data), size));
-  return 0;
-}
