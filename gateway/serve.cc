@@ -172,7 +172,7 @@ int ServeStdio(const Config& config) {
   StdioFront front(gateway.services(), token->Expose(), dup(STDIN_FILENO), dup(STDOUT_FILENO),
                    [&gateway] { gateway.Stop(); });
   front.Start();
-  gateway.Run([] {}, [] {}, [&] { front.Close(); });
+  gateway.Run([&] { front.Sweep(); }, [] {}, [&] { front.Close(); });
   return 0;
 }
 

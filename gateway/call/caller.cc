@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "gateway/mcp/judge.h"
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
+#include "gateway/mcp/refusal.h"
 #include "lib/client/send_deadline.h"
 #include "server/ops/log.h"
 
@@ -25,6 +27,9 @@ namespace codes = mcp::gateway_code;
 
 // How long an answer is kept back for tallyd's receipt of it. It is in the journal then, and is delivered later.
 constexpr milliseconds kReceiptPatience{5'000};
+// Of one call. A tool that goes on asking is no tool.
+constexpr int kRoundsMax = 32;
+constexpr size_t kStateBytesMax = 256 * 1024;  // of a tool server's requestState, which is kept while a call waits
 
 // The largest answer that is committed with its bytes: with the rest of a commit it fits into the smallest message that
 // tallyd can be set to take. A commit that tallyd refuses for its size would park a call that was answered.
@@ -76,9 +81,34 @@ std::string ResultFor(const UpstreamAnswer& answer) {
 }
 
 // 2026-07-28: not done yet, and what was done so far is not said.
-bool AsksForInput(const UpstreamAnswer& answer) {
+bool IsIncomplete(const UpstreamAnswer& answer) {
   const auto result = answer.how == How::kResult ? mcp::RawObject::Parse(answer.result) : absl::NotFoundError("");
   return result.ok() && mcp::ResultTypeOf(*result) != mcp::ResultType::kComplete;
+}
+
+// What a tool needs to go on. Both raw; empty: none.
+struct InputAsked {
+  std::string requests;
+  std::string state;
+};
+
+// Nullopt: the answer asks for nothing that could be given.
+std::optional<InputAsked> InputAskedBy(const UpstreamAnswer& answer) {
+  const auto result = answer.how == How::kResult ? mcp::RawObject::Parse(answer.result) : absl::NotFoundError("");
+  if (!result.ok() || mcp::ResultTypeOf(*result) != mcp::ResultType::kInputRequired) return std::nullopt;
+  InputAsked asked;
+  if (const std::string_view* requests = result->Find("inputRequests")) asked.requests = *requests;
+  if (const std::string_view* state = result->Find("requestState")) asked.state = *state;
+  const bool requests_fit = asked.requests.empty() || mcp::IsObject(asked.requests);
+  const bool state_fits =
+      asked.state.empty() || (mcp::StringOf(asked.state).has_value() && asked.state.size() <= kStateBytesMax);
+  if (!requests_fit || !state_fits || (asked.requests.empty() && asked.state.empty())) return std::nullopt;
+  return asked;
+}
+
+// 2026-07-28: the client must declare a capability for this call. What was done before the tool noticed is not said.
+bool NeedsCapability(const UpstreamAnswer& answer) {
+  return answer.how != How::kResult && answer.error.code == mcp::code::kMissingClientCapability;
 }
 
 mcp::ErrorRules RulesOf(const ToolConfig& tool, const Config& config) {
@@ -104,11 +134,14 @@ class Call : public std::enable_shared_from_this<Call> {
 
   asio::awaitable<void> Run() {
     if (!MayStart()) co_return;
-    const absl::StatusOr<SharedUpstream> upstream = co_await order_.upstream();
-    // With a key of its caller's it may be known already, and then the upstream is not needed.
-    if (!upstream.ok() && !order_.call.key) {
+    absl::StatusOr<SharedUpstream> upstream = absl::UnavailableError("not looked for");
+    if (order_.upstream) upstream = co_await order_.upstream();
+    // With a key of its caller's it may be known already, and then the upstream is not needed. Where there is none,
+    // there is no grant, and tallyd says so.
+    if (!upstream.ok() && order_.upstream && !order_.call.key) {
       co_return Refuse(Refusal(v1::KIND_UNAVAILABLE, codes::kUpstreamDown));
     }
+    if (upstream.ok()) co_await FindParamHeaders(**upstream);
     CallParts parts{order_.call.arguments, order_.call.meta, {}};
     Strip(order_.config.key, parts);
     Strip(order_.config.reference, parts);
@@ -120,7 +153,7 @@ class Call : public std::enable_shared_from_this<Call> {
     if (!upstream.ok()) co_return NotSent(codes::kUpstreamDown);
     const absl::Status kept = co_await caller_.journal_.Sending(grant_.call_id(), request_.attempt_id(), NowUs());
     if (!kept.ok()) co_return NotSent(codes::kJournalDown);
-    co_await SendOnce(*upstream, started, std::move(parts));
+    co_await SendRounds(*upstream, started, std::move(parts));
   }
 
  private:
@@ -190,19 +223,57 @@ class Call : public std::enable_shared_from_this<Call> {
     return false;
   }
 
-  asio::awaitable<void> SendOnce(SharedUpstream upstream, const client::SendDeadline& started, CallParts parts) {
-    modern_ = mcp::version::IsModern(upstream->version());
+  // Arguments that a tool of 2026-07-28 wants to see in headers, too. Before Authorize, since it may ask the upstream.
+  asio::awaitable<void> FindParamHeaders(const UpstreamSession& upstream) {
+    if (mcp::version::IsModern(upstream.version()) && order_.param_headers) {
+      param_headers_ = co_await order_.param_headers();
+    }
+  }
+
+  // The call is sent once; where the upstream asks for input, once more for each answer that the agent brings.
+  asio::awaitable<void> SendRounds(SharedUpstream upstream, client::SendDeadline started, CallParts parts) {
+    lease_ = Lease{started, grant_.lease_ms()};
     Put(order_.config.key, ProviderKey(grant_.call_id()), parts);
     Put(order_.config.reference, ProviderReference(grant_.call_id()), parts);
-    OutgoingRequest request;
-    request.method = std::string(mcp::method::kToolsCall);
-    request.params = Params(parts);
-    request.headers = parts.headers;
     // Weak: the session keeps the exchange until this call is over, which it would never be if the exchange kept it.
-    request.gate = [weak = weak_from_this(), started] {
+    Gate gate = [weak = weak_from_this(), started] {
       const std::shared_ptr<Call> call = weak.lock();
       return call != nullptr && client::MaySend(call->request_, call->grant_, started);
     };
+    std::string state;
+    while (true) {
+      std::optional<InputAsked> asked = co_await SendOnce(upstream, std::move(gate), parts, std::move(state));
+      if (!asked) co_return;
+      state = asked->state;
+      if (!co_await AskForInput(*std::move(asked))) co_return;
+      // From here on the agent waits again.
+      const absl::StatusOr<SharedUpstream> again = co_await order_.upstream();
+      if (!again.ok() || !mcp::version::IsModern((*again)->version())) {
+        co_return co_await CannotContinue("its server cannot be reached any more");
+      }
+      upstream = *again;
+      const client::SendDeadline extended = client::SendDeadline::Start();
+      if (!co_await MayContinue()) co_return;
+      gate = [extended, window = grant_.send_within_ms()] { return extended.MayStillSend(window); };
+      ++send_;
+    }
+  }
+
+  // What the upstream asks for before it goes on; nullopt: the call was concluded.
+  asio::awaitable<std::optional<InputAsked>> SendOnce(SharedUpstream upstream, Gate gate, CallParts parts,
+                                                      std::string state) {
+    modern_ = mcp::version::IsModern(upstream->version());
+    OutgoingRequest request;
+    request.method = std::string(mcp::method::kToolsCall);
+    request.params = Params(parts, state);
+    request.headers = parts.headers;
+    if (modern_) {
+      request.capabilities = order_.capabilities;
+      for (const mcp::ParamHeader& param : param_headers_) {
+        if (const auto value = mcp::ParamHeaderValue(param, parts.arguments)) request.headers[param.header] = *value;
+      }
+    }
+    request.gate = std::move(gate);
     const auto began = std::chrono::steady_clock::now();
     const SharedExchange exchange = upstream->Send(std::move(request));
     if (order_.sent) order_.sent(exchange);
@@ -210,20 +281,140 @@ class Call : public std::enable_shared_from_this<Call> {
     if (!exchange->written() && (answered || exchange->Abandon())) {
       Audit("not_sent", began, exchange);
       upstream->Forget(exchange);
-      co_return NotSent(codes::kNotSent);
+      if (send_ == 1) {
+        NotSent(codes::kNotSent);
+      } else {
+        co_await CannotContinue("what it asked for could not be sent to it");
+      }
+      co_return std::nullopt;
     }
     sent_at_us_ = exchange->sent_at_us();
     if (answered) {
+      std::optional<InputAsked> asked = modern_ && send_ < kRoundsMax ? InputAskedBy(exchange->answer()) : std::nullopt;
+      if (asked) {
+        Audit("input_required", began, exchange);
+        asked_result_ = exchange->answer().result;
+        co_return asked;
+      }
       co_await Conclude(exchange->answer(), began, exchange);
-      co_return;
+      co_return std::nullopt;
     }
     co_await Uncertain(began, exchange);
     // The agent has been answered. The call has not: what comes now still counts.
     if (co_await exchange->Wait(order_.config.late_answer_window)) Late(exchange->answer(), began, exchange);
     upstream->Forget(exchange);
+    co_return std::nullopt;
   }
 
-  std::string Params(const CallParts& parts) const {
+  // True: the answer to what was asked is in order_, and its agent waits. False: the call was parked.
+  asio::awaitable<bool> AskForInput(InputAsked asked) {
+    const milliseconds window = co_await Extended(order_.config.input_window);
+    if (window.count() <= 0) {
+      co_await CannotContinue("the time of the call is over");
+      co_return false;
+    }
+    if (order_.ask) {
+      // Nothing to be asked: the tool wants to be called again, no more.
+      std::optional<std::string> responses = "";
+      if (!asked.requests.empty()) responses = co_await order_.ask(std::move(asked.requests), window);
+      if (!responses) {
+        co_await CannotContinue("it asked for input that the client did not give");
+        co_return false;
+      }
+      order_.call.input_responses = *std::move(responses);
+      co_return true;
+    }
+    RoundOwner owner{order_.permit_token, order_.call.name, order_.call.arguments, request_.key()};
+    auto [token, pause] = caller_.rounds_.Open(std::move(owner));
+    ToolAnswer question;
+    question.result = mcp::WithCallMeta(mcp::WithMember(asked_result_, "requestState", mcp::Quote(token)),
+                                        grant_.call_id(), receipt_ids_);
+    Answer(std::move(question), [pause = pause] { pause->GiveUp(); });
+    std::optional<CallOrder> next = co_await pause->Wait(window);
+    caller_.rounds_.Close(token);
+    if (!next) {
+      co_await CannotContinue("");
+      co_return false;
+    }
+    Take(*std::move(next));
+    co_return true;
+  }
+
+  // The agent's answer takes the place of what it asked first; what the permit judged stays.
+  void Take(CallOrder next) {
+    if (order_.over) order_.over();
+    order_.over = std::move(next.over);
+    order_.answer = std::move(next.answer);
+    order_.sent = std::move(next.sent);
+    order_.session_ended = std::move(next.session_ended);
+    if (next.upstream) order_.upstream = std::move(next.upstream);
+    order_.progress_token = std::move(next.progress_token);
+    order_.capabilities = std::move(next.capabilities);
+    order_.call.input_responses = std::move(next.call.input_responses);
+    ++caller_.unanswered_;
+  }
+
+  struct Lease {
+    client::SendDeadline since;
+    int64_t ms = 0;
+  };
+
+  // How long the agent may take: as long as is wanted if tallyd moves the lease, else what is left of it.
+  asio::awaitable<milliseconds> Extended(milliseconds wanted) {
+    const milliseconds rest = order_.config.timeout + caller_.config_.tallyd.lease_margin;
+    const client::SendDeadline since = client::SendDeadline::Start();
+    const v1::ExtendRequest extend = ExtendBy((wanted + rest).count());
+    const auto answer = co_await caller_.authority_.Extend(extend);
+    if (answer.ok() && !answer.value().has_refusal() && answer.value().state() == v1::AUTHORIZED) {
+      lease_ = Lease{since, extend.lease_ms()};
+    } else if (answer.ok() || !MayCome(answer.failure())) {
+      co_return milliseconds(0);
+    }
+    const std::optional<int64_t> elapsed = lease_->since.ElapsedNs();
+    if (!elapsed) co_return milliseconds(0);
+    const milliseconds left(lease_->ms - *elapsed / 1'000'000);
+    co_return std::min(wanted, left - caller_.config_.tallyd.lease_margin / 2);
+  }
+
+  // The last look before another round: an attempt that is over, or a permit that is, sends nothing more.
+  asio::awaitable<bool> MayContinue() {
+    const std::string token(order_.permit_token->Expose());
+    caller_.authority_.ForgetPermit(token);
+    const auto permit = co_await caller_.authority_.GetPermit(token);
+    if (!permit.ok() || permit.value()->state() != v1::ACTIVE) {
+      std::string why = permit.ok() ? "the permit is no longer active" : "the authority cannot be reached";
+      co_await CannotContinue(std::move(why));
+      co_return false;
+    }
+    const milliseconds wanted = milliseconds(grant_.send_within_ms()) + order_.config.timeout;
+    const v1::ExtendRequest extend = ExtendBy((wanted + caller_.config_.tallyd.lease_margin).count());
+    const auto answer = co_await caller_.authority_.Extend(extend);
+    if (answer.ok() && !answer.value().has_refusal() && answer.value().state() == v1::AUTHORIZED) co_return true;
+    std::string why = answer.ok() ? "the time of the call is over" : "the authority cannot be reached";
+    co_await CannotContinue(std::move(why));
+    co_return false;
+  }
+
+  static bool MayCome(const client::Failure& failure) {
+    return failure.kind == v1::KIND_UNAVAILABLE || failure.kind == v1::KIND_CONTENDED;
+  }
+
+  v1::ExtendRequest ExtendBy(int64_t lease_ms) const {
+    v1::ExtendRequest extend;
+    extend.set_call_id(grant_.call_id());
+    extend.set_attempt_id(request_.attempt_id());
+    extend.set_lease_ms(std::min(lease_ms, int64_t{24} * 3'600'000));
+    return extend;
+  }
+
+  // An earlier round was written, so what became of the call is not known. The agent is told, if it waits.
+  asio::awaitable<void> CannotContinue(std::string why) {
+    const auto committed = co_await caller_.settler_.Settle(CommitOf(v1::OUTCOME_UNCERTAIN))->Wait(kReceiptPatience);
+    if (committed) AddReceipts(committed->receipts(), receipt_ids_);
+    RefuseUncertain(committed, "INPUT_MISSING", why);
+  }
+
+  std::string Params(const CallParts& parts, const std::string& state) const {
     std::string params = absl::StrCat(R"({"name":)", mcp::Quote(order_.tool));
     if (!parts.arguments.empty()) absl::StrAppend(&params, R"(,"arguments":)", parts.arguments);
     std::string meta = parts.meta;
@@ -231,12 +422,17 @@ class Call : public std::enable_shared_from_this<Call> {
       meta = mcp::WithMember(meta.empty() ? "{}" : meta, mcp::meta::kProgressToken, order_.progress_token);
     }
     if (!meta.empty()) absl::StrAppend(&params, R"(,"_meta":)", meta);
+    const std::string& responses = order_.call.input_responses;
+    if (modern_ && !responses.empty()) absl::StrAppend(&params, R"(,"inputResponses":)", responses);
+    if (modern_ && !state.empty()) absl::StrAppend(&params, R"(,"requestState":)", state);
     return params + "}";
   }
 
   Meaning MeaningOf(const UpstreamAnswer& answer) const {
-    if (modern_ && AsksForInput(answer)) return Meaning::kUncertain;
-    return mcp::Judge(answer.reply(), RulesOf(order_.config, caller_.config_));
+    if (modern_ && IsIncomplete(answer)) return Meaning::kUncertain;
+    const Meaning meaning = mcp::Judge(answer.reply(), RulesOf(order_.config, caller_.config_));
+    // Said of this round alone: what those before it did is not known.
+    return send_ > 1 && meaning == Meaning::kNoEffect ? Meaning::kUncertain : meaning;
   }
 
   v1::CommitRequest CommitOf(v1::CommitOutcome outcome) const {
@@ -271,6 +467,7 @@ class Call : public std::enable_shared_from_this<Call> {
     v1::CommitRequest commit = CommitOf(meaning, answer);
     const auto committed = co_await caller_.settler_.Settle(commit)->Wait(kReceiptPatience);
     if (committed) AddReceipts(committed->receipts(), receipt_ids_);
+    if (meaning == Meaning::kUncertain && NeedsCapability(answer)) co_return RefuseCapability(answer.error);
     if (meaning == Meaning::kUncertain) {
       RefuseUncertain(committed, answer.how == How::kNothing ? "NO_ANSWER" : "UPSTREAM_AMBIGUOUS", answer.why);
       co_return;
@@ -279,7 +476,7 @@ class Call : public std::enable_shared_from_this<Call> {
       commit.set_undelivered(true);
       settler.Settle(std::move(commit));
     };
-    if (answer.how == How::kRpcError) {
+    if (answer.how == How::kRpcError || NeedsCapability(answer)) {
       Answer({.error = answer.error}, std::move(undelivered));
     } else {
       Answer({.result = mcp::WithCallMeta(ResultFor(answer), grant_.call_id(), receipt_ids_)}, std::move(undelivered));
@@ -325,6 +522,25 @@ class Call : public std::enable_shared_from_this<Call> {
     Refuse(std::move(refusal));
   }
 
+  // The client is to see the tool server's own error, by which it knows what to declare, and the model that the call
+  // may have been carried out.
+  void RefuseCapability(mcp::RpcError error) {
+    mcp::Refusal refusal = Refusal(v1::KIND_DELIVERY_UNCERTAIN, "UPSTREAM_AMBIGUOUS");
+    refusal.call_id = grant_.call_id();
+    refusal.key = request_.key();
+    refusal.receipt_ids = receipt_ids_;
+    const mcp::RpcError told = mcp::RefusalError(refusal);
+    const auto data = mcp::RawObject::Parse(told.data);
+    const std::string_view* ours = data.ok() ? data->Find(mcp::meta::kError) : nullptr;
+    if (ours != nullptr && mcp::RawObject::Parse(error.data).ok()) {
+      error.data = mcp::WithMember(error.data, mcp::meta::kError, *ours);
+    } else {
+      error.data = told.data;
+    }
+    error.message = absl::StrCat(told.message, " Of the tool server: ", error.message);
+    Answer({.error = std::move(error)});
+  }
+
   static mcp::Refusal Refusal(v1::Kind kind, std::string_view code) { return mcp::MakeRefusal(kind, code); }
 
   void Refuse(const mcp::Refusal& refusal) {
@@ -352,7 +568,7 @@ class Call : public std::enable_shared_from_this<Call> {
     entry.call_id = grant_.call_id();
     entry.attempt_id = request_.attempt_id();
     entry.attempt = grant_.attempt_number();
-    entry.send = 1;
+    entry.send = send_;
     entry.outcome = outcome;
     entry.latency_us =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began).count();
@@ -364,6 +580,10 @@ class Call : public std::enable_shared_from_this<Call> {
   v1::AuthorizeRequest request_;
   v1::AuthorizeResponse grant_;
   std::vector<std::string> receipt_ids_;
+  std::vector<mcp::ParamHeader> param_headers_;
+  std::optional<Lease> lease_;  // the last that tallyd confirmed
+  std::string asked_result_;    // the last that asked for input
+  int send_ = 1;
   int64_t sent_at_us_ = 0;
   bool modern_ = false;  // the upstream's era
 };
@@ -375,9 +595,17 @@ Caller::Caller(asio::any_io_executor loop, const Config& config, Authority& auth
       authority_(authority),
       journal_(journal),
       audit_(audit),
-      settler_(loop_, authority, journal) {}
+      settler_(loop_, authority, journal),
+      rounds_(loop_) {}
 
 void Caller::Start(CallOrder order) {
+  if (!order.call.request_state.empty()) {
+    if (const auto refused = rounds_.Continue(order)) {
+      order.answer({.error = *refused}, nullptr);
+      if (order.over) order.over();
+    }
+    return;
+  }
   auto call = std::make_shared<Call>(*this, std::move(order));
   asio::co_spawn(
       loop_, [call]() -> asio::awaitable<void> { co_await call->Run(); }, asio::detached);

@@ -6,53 +6,16 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 
-#include "absl/status/statusor.h"
 #include "gateway/authority/authority.h"
+#include "gateway/call/order.h"
+#include "gateway/call/rounds.h"
 #include "gateway/call/settler.h"
 #include "gateway/config/config.h"
 #include "gateway/journal/audit_log.h"
 #include "gateway/journal/journal.h"
-#include "gateway/mcp/message.h"
-#include "gateway/mcp/refusal.h"
-#include "gateway/mcp/tool_call.h"
-#include "gateway/upstream/session.h"
-#include "lib/keys/secret.h"
 
 namespace tally::gateway {
-
-// A tool result, or a JSON-RPC error.
-struct ToolAnswer {
-  std::string result = {};  // raw
-  std::optional<mcp::RpcError> error = {};
-};
-
-struct CallOrder {
-  mcp::ToolCall call;
-  std::shared_ptr<const keys::Secret> permit_token;
-  std::string upstream_name;
-  std::string tool;                 // the upstream's own name for it
-  v1::Effect effect = v1::WRITE;    // by the permit's view; decides about words alone
-  std::string permit_id;            // for the audit log
-  int64_t send_within_ms = 10'000;  // of the grant, by the permit's view: what the lease is asked for is built on it
-  ToolConfig config;
-  std::string progress_token;  // for the upstream; raw, empty: none
-  // Connected and ready, or why not.
-  std::function<asio::awaitable<absl::StatusOr<SharedUpstream>>()> upstream;
-  // Called when it is handed to the upstream, so that what belongs to it finds its way.
-  std::function<void(const SharedExchange&)> sent;
-  // The upstream says that it does not know our session.
-  std::function<void()> session_ended;
-  // Called exactly once. Whoever takes the answer calls `undelivered` if it reached nobody.
-  std::function<void(ToolAnswer answer, std::function<void()> undelivered)> answer;
-  // Called when nothing more is waited for.
-  std::function<void()> over;
-};
 
 class Caller {
  public:
@@ -61,10 +24,14 @@ class Caller {
 
   // Delivers what the process before left undelivered. Once, before the first call.
   void Recover() { settler_.TakeLeftovers(); }
+  // A continuation goes to the call that waits for it; one that no call waits for is refused.
   void Start(CallOrder order);
-  // From now on no call is taken; those under way go on.
-  void StopTaking() { taking_ = false; }
-  // Calls under way, those included whose late answer is waited for.
+  // From now on no call is taken; those under way go on, but for what their agents would have to answer.
+  void StopTaking() {
+    taking_ = false;
+    rounds_.GiveUpAll();
+  }
+  // Calls under way, those included whose late answer, or whose agent's answer, is waited for.
   int open() const { return open_; }
   // Calls whose agent has no answer yet.
   int unanswered() const { return unanswered_; }
@@ -80,6 +47,7 @@ class Caller {
   Journal& journal_;
   AuditLog& audit_;
   Settler settler_;
+  Rounds rounds_;
   bool taking_ = true;
   int open_ = 0;
   int unanswered_ = 0;

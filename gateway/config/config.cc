@@ -39,6 +39,7 @@ ToolConfig UpstreamConfig::ForTool(std::string_view tool) const {
   ToolConfig defaults;
   defaults.timeout = timeout;
   defaults.late_answer_window = late_answer_window;
+  defaults.input_window = input_window;
   return defaults;
 }
 

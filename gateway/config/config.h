@@ -40,6 +40,10 @@ struct ToolConfig {
   // upstream's.
   std::chrono::milliseconds late_answer_window{600'000};
 
+  // `input_window`: how long a call whose tool asked for input waits for the agent's answer, each time; it is parked
+  // after that. 1 s to 23 h. Default: the upstream's.
+  std::chrono::milliseconds input_window{300'000};
+
   // `replay`: "none" (default): a call is sent once. "keyed": the provider promises that it carries out one call a key,
   // so the same bytes with the same key may be sent again within `replay_window`.
   bool keyed = false;
@@ -97,10 +101,11 @@ struct UpstreamConfig {
   // elicitation and no roots. Only for servers that keep nothing of one client for another.
   bool shared = false;
 
-  // `timeout`, `late_answer_window`: for its tools and, timeout alone, for all other requests. As in ToolConfig.
-  // A timeout should be below those of the clients: many give up after 30 to 60 s.
+  // `timeout`, `late_answer_window`, `input_window`: for its tools and, timeout alone, for all other requests. As in
+  // ToolConfig. A timeout should be below those of the clients: many give up after 30 to 60 s.
   std::chrono::milliseconds timeout{30'000};
   std::chrono::milliseconds late_answer_window{600'000};
+  std::chrono::milliseconds input_window{300'000};
 
   // `read_tries`: how often a protocol read (initialize, tools/list, resources/read, …) is sent at most, with jittered
   // backoff between. 1 to 10. A tools/call has no such setting.

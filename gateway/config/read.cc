@@ -275,6 +275,7 @@ std::string CheckUrl(std::string_view url) {
 void ReadTool(TomlReader& reader, ToolConfig& tool) {
   reader.Duration("timeout", tool.timeout, milliseconds(100), minutes(10));
   reader.Duration("late_answer_window", tool.late_answer_window, milliseconds(0), hours(24));
+  reader.Duration("input_window", tool.input_window, seconds(1), hours(23));
   reader.Choice<bool>("replay", tool.keyed, {{"none", false}, {"keyed", true}});
   ReadPlacement(reader, "key", tool.key);
   reader.Duration("replay_window", tool.replay_window, seconds(1), hours(24 * 30));
@@ -295,11 +296,15 @@ void ReadUpstream(TomlReader& reader, UpstreamConfig& upstream) {
   reader.Flag("shared", upstream.shared);
   reader.Duration("timeout", upstream.timeout, milliseconds(100), minutes(10));
   reader.Duration("late_answer_window", upstream.late_answer_window, milliseconds(0), hours(24));
+  reader.Duration("input_window", upstream.input_window, seconds(1), hours(23));
   reader.Whole("read_tries", upstream.read_tries, 1, 10);
   reader.Choice<Pin>("pin", upstream.pin, {{"off", Pin::kOff}, {"report", Pin::kReport}, {"strict", Pin::kStrict}});
   reader.Tables("tools", kToolsMax, [&](const std::string& name, TomlReader& table) {
-    ToolConfig tool =
-        UpstreamConfig{.timeout = upstream.timeout, .late_answer_window = upstream.late_answer_window}.ForTool(name);
+    UpstreamConfig defaults;
+    defaults.timeout = upstream.timeout;
+    defaults.late_answer_window = upstream.late_answer_window;
+    defaults.input_window = upstream.input_window;
+    ToolConfig tool = defaults.ForTool(name);
     ReadTool(table, tool);
     upstream.tools.emplace(name, std::move(tool));
     if (!IsMemberName(name)) reader.Complain("tools", "names a tool by what is no tool's name");

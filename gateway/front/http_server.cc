@@ -25,7 +25,6 @@ using std::chrono::milliseconds;
 using tcp = asio::ip::tcp;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
-constexpr milliseconds kQuick{250};  // an answer within this is plain JSON
 constexpr milliseconds kKeepAlive{15'000};
 constexpr milliseconds kSlowReader{30'000};
 constexpr size_t kFirstBytes = 4096;
@@ -183,7 +182,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     const std::string rest =
         absl::StrCat("Content-Type: application/json\r\nContent-Length: ", answer->message.size(), "\r\n");
-    std::string text = Head(reply, reply.status, rest) + answer->message;
+    std::string text = Head(reply, reply.stream->status(), rest) + answer->message;
     bool whole = !GoneAway(stream_.socket());
     if (whole) whole = co_await Write(std::move(text));
     if (whole) reply.stream->DeliveredForGood();
@@ -217,7 +216,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     gone_ = false;
     // With the client gone there is nobody to answer, and in the newer era that is its way to cancel.
     if (reply.hung_up || !reply.json) Watch(events, reply.hung_up);
-    const auto quick_until = std::chrono::steady_clock::now() + (reply.events ? kQuick : milliseconds(86'400'000));
+    const auto quick_until = std::chrono::steady_clock::now() + (reply.events ? reply.quick : milliseconds(86'400'000));
     while (reply.json && !events->ended() && !gone_ && events->Attached(reader) &&
            (!reply.events || events->After(reply.after) == nullptr)) {
       const auto left = std::chrono::duration_cast<milliseconds>(quick_until - std::chrono::steady_clock::now());

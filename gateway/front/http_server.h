@@ -3,6 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,7 @@ struct ClientReply {
   bool json = true;
   std::string event_prefix = {};  // of the ids by which this stream is taken up again
   bool priming = false;
+  std::chrono::milliseconds quick{250};     // an answer that comes alone within this is plain JSON
   std::function<void()> hung_up = nullptr;  // the client closed the connection before the answer
 };
 

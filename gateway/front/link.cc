@@ -1,6 +1,9 @@
 #include "gateway/front/link.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
@@ -17,6 +20,19 @@ using How = mcp::Reply::How;
 constexpr std::chrono::seconds kNotAgainFor{1};
 constexpr int kPagesMax = 100;
 constexpr size_t kItemsMax = 10'000;
+// How long an upstream may be silent about server/discover. A server of 2025-11-25 may well not answer what it does not
+// know, and a session waits for no upstream longer than kConnectPatience (session.cc).
+constexpr std::chrono::milliseconds kProbePatience{8'000};
+constexpr std::chrono::milliseconds kAcknowledgePatience{2'000};
+constexpr size_t kWatchedMax = 1'000;
+// A list of 2026-07-28 is remembered as long as it says, within these; for the first where it says nothing.
+constexpr int64_t kTtlMinMs = 2'000;
+constexpr int64_t kTtlMaxMs = 300'000;
+
+int64_t TtlMsOf(const mcp::RawObject& result) {
+  const std::string_view* raw = result.Find("ttlMs");
+  return std::clamp(raw ? mcp::IntegerOf(*raw).value_or(0) : 0, kTtlMinMs, kTtlMaxMs);
+}
 
 }  // namespace
 
@@ -49,13 +65,15 @@ std::string_view MemberOf(ListKind kind) {
 }
 
 Link::Link(asio::any_io_executor loop, std::string name, const UpstreamConfig& config, int64_t answer_bytes_max,
-           std::string capabilities)
+           std::string capabilities, bool modern)
     : loop_(std::move(loop)),
       name_(std::move(name)),
       config_(config),
       answer_bytes_max_(answer_bytes_max),
       capabilities_(std::move(capabilities)),
-      connected_(loop_, asio::steady_timer::time_point::max()) {}
+      modern_(modern),
+      connected_(loop_, asio::steady_timer::time_point::max()),
+      acknowledged_(loop_) {}
 
 asio::awaitable<absl::StatusOr<SharedUpstream>> Link::Ready() {
   const auto self = shared_from_this();
@@ -73,17 +91,42 @@ asio::awaitable<absl::StatusOr<SharedUpstream>> Link::Ready() {
   co_return last_failure_;
 }
 
+absl::StatusOr<SharedUpstream> Link::Open() {
+  const std::weak_ptr<Link> weak = weak_from_this();
+  return OpenUpstream(loop_, name_, config_, answer_bytes_max_,
+                      [weak](const mcp::Message& message, const SharedExchange& during) {
+                        const SharedLink link = weak.lock();
+                        if (!link || link->closed_) return;
+                        if (message.method == mcp::notification::kSubscriptionsAcknowledged) {
+                          link->acknowledged_.cancel();
+                        } else if (link->sink_) {
+                          link->sink_(message, during);
+                        }
+                      });
+}
+
 asio::awaitable<absl::Status> Link::Connect() {
   for (auto& list : lists_) list = nullptr;
-  const std::weak_ptr<Link> weak = weak_from_this();
-  auto opened = OpenUpstream(loop_, name_, config_, answer_bytes_max_,
-                             [weak](const mcp::Message& message, const SharedExchange& during) {
-                               const SharedLink link = weak.lock();
-                               if (link && link->sink_ && !link->closed_) link->sink_(message, during);
-                             });
+  auto opened = Open();
   if (!opened.ok()) co_return opened.status();
-  const SharedUpstream upstream = *std::move(opened);
-  auto handshake = co_await Initialize(upstream, capabilities_, Policy());
+  SharedUpstream upstream = *std::move(opened);
+  absl::StatusOr<Handshake> handshake = absl::UnavailableError("not asked");
+  if (modern_ && !legacy_) {
+    ReadPolicy probe = Policy();
+    probe.tries = 1;
+    probe.timeout = std::min(probe.timeout, kProbePatience);
+    handshake = co_await Discover(upstream, probe);
+    if (!handshake.ok() && !closed_ && !upstream->alive()) {
+      // Some servers end when they are not greeted first.
+      opened = Open();
+      if (!opened.ok()) co_return opened.status();
+      upstream = *std::move(opened);
+    }
+  }
+  if (!handshake.ok() && !closed_ && upstream->alive()) {
+    handshake = co_await Initialize(upstream, capabilities_, Policy());
+    legacy_ = legacy_ || handshake.ok();
+  }
   // A server that knows no session may know the era without them.
   if (!handshake.ok() && !closed_ && upstream->alive()) {
     if (auto discovered = co_await Discover(upstream, Policy()); discovered.ok()) handshake = std::move(discovered);
@@ -94,8 +137,77 @@ asio::awaitable<absl::Status> Link::Connect() {
   }
   handshake_ = *std::move(handshake);
   upstream_ = upstream;
-  upstream_->Listen();
+  upstream_->Listen(Filter());
+  if (!modern() && !watched_.empty()) {
+    // What was watched on the connection before.
+    const auto watched = watched_;
+    for (const auto& [uri, count] : watched) {
+      asio::co_spawn(loop_, Subscribe(std::string(mcp::method::kResourcesSubscribe), uri), asio::detached);
+    }
+  }
   co_return absl::OkStatus();
+}
+
+std::string Link::Filter() const {
+  std::string filter;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    absl::StrAppend(&filter, filter.empty() ? "{" : ",", mcp::Quote(name), ":", value);
+  };
+  if (Has("tools", "listChanged")) add("toolsListChanged", "true");
+  if (Has("prompts", "listChanged")) add("promptsListChanged", "true");
+  if (Has("resources", "listChanged")) add("resourcesListChanged", "true");
+  if (Has("resources", "subscribe") && !watched_.empty()) {
+    std::string uris;
+    for (const auto& [uri, count] : watched_) absl::StrAppend(&uris, uris.empty() ? "[" : ",", mcp::Quote(uri));
+    add("resourceSubscriptions", uris + "]");
+  }
+  return filter.empty() ? filter : filter + "}";
+}
+
+asio::awaitable<void> Link::Subscribe(std::string method, std::string uri) {
+  const auto self = shared_from_this();
+  co_await Ask(std::move(method), absl::StrCat(R"({"uri":)", mcp::Quote(uri), "}"));
+}
+
+asio::awaitable<void> Link::Watch(std::string uri) {
+  const auto self = shared_from_this();
+  if (watched_.size() >= kWatchedMax && !watched_.contains(uri)) co_return;
+  if (++watched_[uri] > 1) co_return;
+  const SharedUpstream upstream = current();
+  // Not connected: Connect() does it.
+  if (!upstream) co_return;
+  if (!modern()) co_return co_await Subscribe(std::string(mcp::method::kResourcesSubscribe), std::move(uri));
+  upstream->Listen(Filter());
+  acknowledged_.expires_after(kAcknowledgePatience);
+  co_await acknowledged_.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+void Link::Unwatch(const std::string& uri) {
+  const auto found = watched_.find(uri);
+  if (found == watched_.end() || --found->second > 0) return;
+  watched_.erase(found);
+  const SharedUpstream upstream = current();
+  if (!upstream || closed_) return;
+  if (modern()) return upstream->Listen(Filter());
+  asio::co_spawn(loop_, Subscribe(std::string(mcp::method::kResourcesUnsubscribe), uri), asio::detached);
+}
+
+asio::awaitable<std::vector<mcp::ParamHeader>> Link::ParamHeaders(std::string tool) {
+  std::vector<mcp::ParamHeader> headers;
+  // There are no headers on a pipe.
+  if (config_.url.empty() || !modern()) co_return headers;
+  const auto tools = co_await List(ListKind::kTools);
+  if (!tools.ok()) co_return headers;
+  for (const std::string& item : **tools) {
+    const auto members = mcp::RawObject::Parse(item);
+    const std::string_view* name = members.ok() ? members->Find("name") : nullptr;
+    const std::string_view* schema = members.ok() ? members->Find("inputSchema") : nullptr;
+    if (name == nullptr || schema == nullptr || mcp::StringOf(*name) != tool) continue;
+    // Marks that break the rules mean nothing: the upstream will say what it misses.
+    if (auto found = mcp::ParamHeadersOf(*schema); found.ok()) headers = *std::move(found);
+    break;
+  }
+  co_return headers;
 }
 
 asio::awaitable<UpstreamAnswer> Link::Ask(std::string method, std::string params,
@@ -129,16 +241,27 @@ bool Link::Has(std::string_view capability) const {
   return capabilities.ok() && capabilities->Find(capability) != nullptr;
 }
 
+bool Link::Has(std::string_view capability, std::string_view member) const {
+  if (!handshake_) return false;
+  const auto capabilities = mcp::RawObject::Parse(handshake_->capabilities);
+  const std::string_view* whole = capabilities.ok() ? capabilities->Find(capability) : nullptr;
+  const auto members = whole ? mcp::RawObject::Parse(*whole) : absl::NotFoundError("");
+  const std::string_view* value = members.ok() ? members->Find(member) : nullptr;
+  return value != nullptr && mcp::BoolOf(*value).value_or(false);
+}
+
 asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>> Link::List(ListKind kind) {
   const auto self = shared_from_this();
   if (const auto upstream = co_await Ready(); !upstream.ok()) co_return upstream.status();
   auto& known = lists_[static_cast<size_t>(kind)];
-  if (known) co_return known;
+  auto& stale_at = stale_at_[static_cast<size_t>(kind)];
+  if (known && (!modern() || std::chrono::steady_clock::now() < stale_at)) co_return known;
   const int changes = changes_;
   auto items = std::make_shared<std::vector<std::string>>();
   const bool templates = kind == ListKind::kTemplates;
   if (!Has(templates ? "resources" : MemberOf(kind))) co_return items;
   std::string cursor;
+  int64_t ttl_ms = kTtlMaxMs;
   for (int page = 0; page < kPagesMax; ++page) {
     std::string params;
     if (!cursor.empty()) params = absl::StrCat(R"({"cursor":)", cursor, "}");
@@ -148,6 +271,7 @@ asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>>
     if (answer.how != How::kResult) co_return absl::UnavailableError("a list could not be had");
     const auto result = mcp::RawObject::Parse(answer.result);
     if (!result.ok()) co_return absl::UnavailableError("a list is no object");
+    ttl_ms = std::min(ttl_ms, TtlMsOf(*result));
     const std::string_view* member = result->Find(MemberOf(kind));
     const auto elements = member ? mcp::ElementsOf(*member) : std::nullopt;
     if (!elements) co_return absl::UnavailableError("a list has no items");
@@ -158,6 +282,7 @@ asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>>
     if (next == nullptr || !mcp::StringOf(*next) || *next == cursor) break;
     cursor = *next;
   }
+  stale_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(ttl_ms);
   if (changes == changes_) known = items;
   co_return items;
 }
@@ -176,6 +301,7 @@ void Link::Close() {
   closed_ = true;
   Drop();
   connected_.cancel();
+  acknowledged_.cancel();
 }
 
 }  // namespace tally::gateway

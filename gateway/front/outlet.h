@@ -61,6 +61,9 @@ class EventStream final : public Outlet {
   const Event* Answer() const { return answered_ ? &events_.back() : nullptr; }
   // The event that is the answer was written out in full.
   void Delivered() { undelivered_ = nullptr; }
+  // The HTTP status of the answer, where it goes out as plain JSON.
+  void set_status(int status) { status_ = status; }
+  int status() const { return status_; }
   // It went out as plain JSON: without an event id nobody can ask for it again.
   void DeliveredForGood();
   // Nothing is kept, and nothing will come.
@@ -83,6 +86,7 @@ class EventStream final : public Outlet {
   uint64_t last_reader_ = 0;
   bool ended_ = false;
   bool answered_ = false;
+  int status_ = 200;
   std::chrono::steady_clock::time_point ended_at_;
   std::function<void()> undelivered_;
 };

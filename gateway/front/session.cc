@@ -7,8 +7,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <initializer_list>
+#include <set>
 #include <utility>
 
+#include "gateway/mcp/judge.h"
 #include "gateway/mcp/names.h"
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
@@ -24,6 +27,34 @@ constexpr size_t kOpenMax = 256;  // requests of one client at one time
 constexpr std::chrono::seconds kConnectPatience{15};
 constexpr size_t kInstructionsBytesMax = 16 * 1024;  // of one upstream
 constexpr std::string_view kServerInfo = R"({"name":"tally-gateway","title":"Tallystick gateway","version":"0.1.0"})";
+
+// What of declared capabilities an upstream may be told: what it can ask a client for. `names`: theirs.
+std::string Askable(std::string_view declared, std::set<std::string, std::less<>>* names) {
+  std::string told;
+  const auto object = mcp::RawObject::Parse(declared);
+  if (!object.ok()) return "{}";
+  for (const std::string_view name : {"sampling", "elicitation", "roots"}) {
+    const std::string_view* value = object->Find(name);
+    if (value == nullptr || !mcp::IsObject(*value)) continue;
+    if (names != nullptr) names->emplace(name);
+    absl::StrAppend(&told, told.empty() ? "" : ",", mcp::Quote(name), ":", std::string(*value));
+  }
+  return absl::StrCat("{", told, "}");
+}
+
+bool AsksForInput(std::string_view raw_result) {
+  const auto result = mcp::RawObject::Parse(raw_result);
+  return result.ok() && mcp::ResultTypeOf(*result) == mcp::ResultType::kInputRequired;
+}
+
+// 2026-07-28: each request says anew what its client can be asked for.
+std::string AskableIn(std::string_view raw_params) {
+  const auto params = mcp::RawObject::Parse(raw_params);
+  const std::string_view* meta = params.ok() ? params->Find("_meta") : nullptr;
+  const auto members = meta ? mcp::RawObject::Parse(*meta) : absl::NotFoundError("");
+  const std::string_view* declared = members.ok() ? members->Find(mcp::meta::kClientCapabilities) : nullptr;
+  return declared ? Askable(*declared, nullptr) : "{}";
+}
 
 }  // namespace
 
@@ -41,6 +72,7 @@ std::function<void()> Session::TakeRequest(mcp::Message request, std::vector<std
   open->id_key = modern_ ? absl::StrCat(++last_request_) : mcp::IdKey(request.id);
   open->method = request.method;
   open->outlet = std::move(outlet);
+  open->capabilities = modern_ ? AskableIn(request.params) : upstream_capabilities_;
   if (closed_ || open_.size() >= kOpenMax || open_.contains(open->id_key)) {
     const std::string why = closed_                    ? "The session has ended"
                             : open_.size() >= kOpenMax ? "Too many requests are open in this session"
@@ -86,6 +118,7 @@ asio::awaitable<void> Session::Work(SharedOpen open, mcp::Message request, std::
   namespace method = mcp::method;
   const std::string& name = request.method;
   if (name == method::kDiscover && modern_) co_return co_await Discover(open);
+  if (name == method::kListen && modern_) co_return co_await Listen(open, request);
   if (name == method::kPing && !modern_) co_return Answer(open, "{}");
   if (name == method::kInitialize && !modern_) co_return co_await Initialize(open, request);
   if (!initialized()) {
@@ -106,18 +139,7 @@ asio::awaitable<void> Session::Work(SharedOpen open, mcp::Message request, std::
   Fail(open, mcp::code::kMethodNotFound, "This method is not known here. Nothing was done.");
 }
 
-void Session::TakeCapabilities(std::string_view declared) {
-  const auto object = mcp::RawObject::Parse(declared);
-  if (!object.ok()) return;
-  std::string told;
-  for (const std::string_view name : {"sampling", "elicitation", "roots"}) {
-    const std::string_view* value = object->Find(name);
-    if (value == nullptr || !mcp::IsObject(*value)) continue;
-    declared_.emplace(name);
-    absl::StrAppend(&told, told.empty() ? "" : ",", mcp::Quote(name), ":", std::string(*value));
-  }
-  upstream_capabilities_ = absl::StrCat("{", told, "}");
-}
+void Session::TakeCapabilities(std::string_view declared) { upstream_capabilities_ = Askable(declared, &declared_); }
 
 asio::awaitable<void> Session::Initialize(SharedOpen open, const mcp::Message& request) {
   if (initialized() || initializing_) {
@@ -158,7 +180,7 @@ void Session::MakeLinks(const v1::PermitInfo& permit) {
     });
     if (!granted) continue;
     auto link = std::make_shared<Link>(services_.loop, name, config, services_.config->limits.answer_bytes_max,
-                                       upstream_capabilities_);
+                                       upstream_capabilities_, modern_);
     const std::weak_ptr<Session> weak = weak_from_this();
     const std::weak_ptr<Link> weak_link = link;
     link->SetSink([weak, weak_link](const mcp::Message& message, const SharedExchange& during) {
@@ -195,23 +217,33 @@ asio::awaitable<void> Session::Connect() {
         },
         asio::detached);
   }
-  co_await all->async_wait(asio::as_tuple(asio::use_awaitable));
+  // Those that were connected have said so already.
+  if (*waiting > 0) co_await all->async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+bool Session::AnyHas(std::string_view capability, std::string_view member) const {
+  return std::any_of(links_.begin(), links_.end(), [&](const auto& entry) {
+    const SharedLink& link = entry.second;
+    return member.empty() ? link->Has(capability) : link->Has(capability, member);
+  });
 }
 
 std::string Session::MergedCapabilities() const {
-  const auto any = [this](std::string_view name) {
-    return std::any_of(links_.begin(), links_.end(), [&](const auto& link) { return link.second->Has(name); });
+  // To clients of the older era all is promised at once: an upstream may come later than their initialize.
+  const auto said = [this](std::string_view capability, std::initializer_list<std::string_view> members) {
+    std::string all;
+    for (const std::string_view member : members) {
+      if (modern_ && !AnyHas(capability, member)) continue;
+      absl::StrAppend(&all, all.empty() ? "" : ",", mcp::Quote(member), ":true");
+    }
+    return absl::StrCat(mcp::Quote(capability), ":{", all, "}");
   };
   // There are always tools: our own.
-  std::string capabilities = modern_ ? R"({"tools":{})" : R"({"tools":{"listChanged":true})";
-  if (any("resources")) {
-    absl::StrAppend(&capabilities,
-                    modern_ ? R"(,"resources":{})" : R"(,"resources":{"subscribe":true,"listChanged":true})");
-  }
-  if (any("prompts"))
-    absl::StrAppend(&capabilities, modern_ ? R"(,"prompts":{})" : R"(,"prompts":{"listChanged":true})");
-  if (any("logging") && !modern_) absl::StrAppend(&capabilities, R"(,"logging":{})");
-  if (any("completions")) absl::StrAppend(&capabilities, R"(,"completions":{})");
+  std::string capabilities = absl::StrCat("{", said("tools", {"listChanged"}));
+  if (AnyHas("resources", "")) absl::StrAppend(&capabilities, ",", said("resources", {"subscribe", "listChanged"}));
+  if (AnyHas("prompts", "")) absl::StrAppend(&capabilities, ",", said("prompts", {"listChanged"}));
+  if (AnyHas("logging", "") && !modern_) absl::StrAppend(&capabilities, R"(,"logging":{})");
+  if (AnyHas("completions", "")) absl::StrAppend(&capabilities, R"(,"completions":{})");
   return capabilities + "}";
 }
 
@@ -253,6 +285,8 @@ void Session::TakeNotification(const mcp::Message& notification) {
 void Session::Cancel(const SharedOpen& open) {
   open->cancelled = true;
   open_.erase(open->id_key);
+  EndSubscription(open);
+  FailInquiries(open);
   open->outlet->End();
   if (open->method == mcp::method::kToolsCall || !open->exchange || !open->link) return;
   if (const SharedUpstream upstream = open->link->current()) {
@@ -281,6 +315,12 @@ void Session::Fail(const SharedOpen& open, int64_t code, std::string message) {
 }
 
 void Session::AnswerAs(const SharedOpen& open, const UpstreamAnswer& answer, const std::string& upstream) {
+  if (answer.how == How::kResult && !modern_ && AsksForInput(answer.result)) {
+    return Fail(open, mcp::code::kInternalError,
+                absl::StrCat("The upstream ", upstream,
+                             " asks for input in a way that MCP has since 2026-07-28, and this client speaks an older "
+                             "revision. Nothing was changed by asking."));
+  }
   if (answer.how == How::kResult) return Answer(open, answer.result);
   const bool said = answer.how == How::kHttpStatus && answer.error.code != 0;
   if (answer.how == How::kRpcError || said) return Fail(open, answer.error);
@@ -297,6 +337,7 @@ void Session::Finish(const SharedOpen& open, std::string message, std::function<
     return;
   }
   open_.erase(open->id_key);
+  EndSubscription(open);
   open->outlet->Finish(std::move(message), std::move(undelivered));
 }
 
@@ -304,13 +345,17 @@ void Session::Close() {
   if (closed_) return;
   closed_ = true;
   for (const auto& [id, asked] : asked_) {
+    if (asked.inquiry) continue;
     if (const SharedUpstream upstream = asked.upstream.lock()) {
       upstream->Post(mcp::ErrorText(asked.id, {mcp::code::kInternalError, "The client has gone.", ""}));
     }
   }
-  asked_.clear();
+  std::erase_if(asked_, [](const auto& entry) { return entry.second.inquiry == nullptr; });
+  const auto subscriptions = subscriptions_;
+  for (const auto& subscription : subscriptions) Answer(subscription->open, SubscriptionEnd(subscription->open));
   const auto open = open_;
   for (const auto& [key, request] : open) Cancel(request);
+  asked_.clear();
   if (calls_ == 0) CloseLinks();
 }
 

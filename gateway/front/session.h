@@ -20,6 +20,9 @@
 
 namespace tally::gateway {
 
+// The capability that a client must have declared to be asked this; empty: it is never asked.
+std::string_view CapabilityFor(std::string_view method);
+
 // What all sessions share. Outlives them.
 struct FrontServices {
   asio::any_io_executor loop;
@@ -52,6 +55,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void TakeAnswer(mcp::Message answer);
 
   bool busy() const { return !open_.empty(); }
+  // Ends subscriptions of a permit that grants nothing any more. To be called every few seconds.
+  void CheckSubscriptions();
   std::chrono::steady_clock::time_point last_used() const { return last_used_; }
   void Touch() { last_used_ = std::chrono::steady_clock::now(); }
   // Calls that are under way go on to their end; their upstreams are closed after that.
@@ -68,15 +73,37 @@ class Session : public std::enable_shared_from_this<Session> {
     int64_t upstream_token = 0;  // what stands for it upstream
     SharedLink link;             // null: not asked of an upstream yet
     SharedExchange exchange;
+    std::string capabilities;  // 2026-07-28: what the client can be asked for in this request, raw
     bool cancelled = false;
   };
   using SharedOpen = std::shared_ptr<Open>;
+
+  // What a client of 2026-07-28 wants to be told of, as long as its request is open.
+  struct Subscription {
+    SharedOpen open;
+    bool tools = false;
+    bool prompts = false;
+    bool resources = false;
+    std::vector<std::pair<std::string, SharedLink>> watched;  // by uri
+  };
+
+  // Requests that an upstream of 2026-07-28 made in place of an answer, put to a client of the era before.
+  struct Inquiry {
+    explicit Inquiry(const asio::any_io_executor& loop) : changed(loop) {}
+    SharedOpen open;
+    asio::steady_timer changed;
+    std::map<std::string, std::string> results;  // raw, by the upstream's names
+    size_t awaited = 0;
+    bool failed = false;
+  };
 
   // A request of an upstream's that the client was asked.
   struct Asked {
     std::weak_ptr<Link> link;
     std::weak_ptr<UpstreamSession> upstream;
-    std::string id;  // raw, as the upstream's
+    std::string id;                              // raw, as the upstream's
+    std::shared_ptr<Inquiry> inquiry = nullptr;  // the answer goes there instead
+    std::string name = {};                       // in the inquiry
   };
 
   asio::awaitable<void> Work(SharedOpen open, mcp::Message request, std::vector<std::string> key_headers);
@@ -87,6 +114,10 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> AskAboutResource(SharedOpen open, const mcp::Message& request);
   asio::awaitable<void> Complete(SharedOpen open, const mcp::Message& request);
   asio::awaitable<void> SetLevel(SharedOpen open, const mcp::Message& request);
+  asio::awaitable<void> Listen(SharedOpen open, const mcp::Message& request);
+  // CallOrder::ask, of a client of the era before 2026-07-28.
+  asio::awaitable<std::optional<std::string>> AskClient(SharedOpen open, std::string input_requests,
+                                                        std::chrono::milliseconds at_most);
   asio::awaitable<void> List(SharedOpen open, const mcp::Message& request, ListKind kind);
 
   // One request to one upstream, cancellable, its messages going to the client's outlet. Not for tools/call.
@@ -99,12 +130,18 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> Connect();
   SharedLink FindLink(std::string_view name) const;
   std::string MergedCapabilities() const;
+  bool AnyHas(std::string_view capability, std::string_view member) const;
   std::string MergedInstructions() const;
   // The client's declared capabilities, as far as an upstream may be told of them.
   void TakeCapabilities(std::string_view declared);
 
   void TakeFromUpstream(const SharedLink& link, const mcp::Message& message, const SharedExchange& during);
   void TakeUpstreamRequest(const SharedLink& link, const mcp::Message& request, const SharedExchange& during);
+  // A change that an upstream tells of, to those who subscribed to it.
+  void Publish(const SharedLink& link, const mcp::Message& notification);
+  void EndSubscription(const SharedOpen& open);
+  std::string SubscriptionEnd(const SharedOpen& open) const;
+  void FailInquiries(const SharedOpen& open);
   void TakeProgress(const mcp::Message& notification);
   void TakeUpstreamCancel(const SharedLink& link, const mcp::Message& notification);
   // The outlet of what a message belongs to; the general one where it belongs to no request. May be null.
@@ -135,6 +172,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::string, SharedOpen> open_;  // by id key
   std::map<int64_t, SharedOpen> by_token_;  // by upstream_token
   std::map<int64_t, Asked> asked_;          // by the id the client was given
+  std::vector<std::shared_ptr<Subscription>> subscriptions_;
   int64_t last_token_ = 0;
   int64_t last_asked_ = 0;
   int64_t last_request_ = 0;

@@ -9,6 +9,7 @@
 #include "gateway/call/own_tools.h"
 #include "gateway/front/session.h"
 #include "gateway/mcp/names.h"
+#include "gateway/mcp/param_headers.h"
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
 #include "gateway/mcp/tool_call.h"
@@ -45,6 +46,13 @@ std::optional<size_t> PlaceOf(ListKind kind, const std::string& cursor) {
 // The part of a template before its first variable.
 std::string_view LiteralPart(std::string_view uri_template) { return uri_template.substr(0, uri_template.find('{')); }
 
+// 2026-07-28: a tool whose marks break the rules is not to be listed.
+bool MarksFit(std::string_view tool) {
+  const auto members = mcp::RawObject::Parse(tool);
+  const std::string_view* schema = members.ok() ? members->Find("inputSchema") : nullptr;
+  return schema == nullptr || mcp::ParamHeadersOf(*schema).ok();
+}
+
 }  // namespace
 
 asio::awaitable<void> Session::CallTool(SharedOpen open, const mcp::Message& request,
@@ -52,6 +60,15 @@ asio::awaitable<void> Session::CallTool(SharedOpen open, const mcp::Message& req
   auto parsed = mcp::ParseToolCall(request.params, key_headers);
   if (const auto* error = std::get_if<mcp::RpcError>(&parsed)) co_return Fail(open, *error);
   mcp::ToolCall call = std::get<mcp::ToolCall>(std::move(parsed));
+  if (!modern_) {
+    // The older era has no such members.
+    call.input_responses.clear();
+    call.request_state.clear();
+  } else if (!call.input_responses.empty() && !mcp::IsObject(call.input_responses)) {
+    co_return Fail(open, mcp::code::kInvalidParams, "params.inputResponses must be an object. Nothing was done.");
+  } else if (!call.request_state.empty() && !mcp::StringOf(call.request_state)) {
+    co_return Fail(open, mcp::code::kInvalidParams, "params.requestState must be a string. Nothing was done.");
+  }
   const std::string token(token_->Expose());
   if (call.name == mcp::kCallStatusTool) {
     const std::string status = co_await CallStatus(*services_.authority, token, std::move(call));
@@ -93,6 +110,13 @@ asio::awaitable<void> Session::CallTool(SharedOpen open, const mcp::Message& req
     open->link = link;
     order.upstream = [link] { return link->Ready(); };
     order.session_ended = [link] { link->Drop(); };
+    order.param_headers = [link, tool = order.tool] { return link->ParamHeaders(tool); };
+  }
+  order.capabilities = open->capabilities;
+  if (!modern_) {
+    order.ask = [self, open](std::string requests, std::chrono::milliseconds at_most) {
+      return self->AskClient(open, std::move(requests), at_most);
+    };
   }
   order.sent = [open](const SharedExchange& exchange) { open->exchange = exchange; };
   order.answer = [self, open](ToolAnswer answer, std::function<void()> undelivered) {
@@ -178,6 +202,17 @@ asio::awaitable<void> Session::AskAboutResource(SharedOpen open, const mcp::Mess
   const std::vector<SharedLink> links = co_await LinksFor(*uri);
   for (const SharedLink& link : links) {
     upstream = link->name();
+    const bool subscribe = request.method == mcp::method::kResourcesSubscribe;
+    if (link->modern() && request.method != mcp::method::kResourcesRead) {
+      // 2026-07-28 has a stream for it in place of a request.
+      if (!link->Has("resources", "subscribe")) continue;
+      if (subscribe) {
+        co_await link->Watch(*uri);
+      } else {
+        link->Unwatch(*uri);
+      }
+      co_return Answer(open, "{}");
+    }
     answer = co_await Forward(open, link, request.method, request.params);
     if (answer.how == How::kResult || open->cancelled) break;
   }
@@ -212,7 +247,8 @@ asio::awaitable<void> Session::SetLevel(SharedOpen open, const mcp::Message& req
   std::string refused;
   const auto links = links_;
   for (const auto& [name, link] : links) {
-    if (!link->Has("logging")) continue;
+    // 2026-07-28 knows levels of requests alone.
+    if (!link->Has("logging") || link->modern()) continue;
     const UpstreamAnswer one = co_await Forward(open, link, request.method, request.params);
     if (one.how != How::kRpcError) continue;
     answer = one;
@@ -245,6 +281,10 @@ asio::awaitable<std::vector<std::string>> Session::Merged(ListKind kind) {
         continue;
       }
       if (kind == ListKind::kTools && GrantFor(*permit.value(), *joined) == nullptr) continue;
+      if (kind == ListKind::kTools && link->modern() && !MarksFit(item)) {
+        ops::LogWarning("tool_left_out", {{"upstream", name}, {"why", "its x-mcp-header marks break the rules"}});
+        continue;
+      }
       all.push_back(mcp::WithMember(item, "name", mcp::Quote(*joined)));
     }
   }

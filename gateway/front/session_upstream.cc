@@ -12,15 +12,21 @@ namespace {
 
 constexpr size_t kAskedMax = 256;
 
-// The capability that a client must have declared to be asked this; empty: it is never asked.
+std::string WithoutSubscription(const std::string& params) {
+  const auto object = mcp::RawObject::Parse(params);
+  const std::string_view* meta = object.ok() ? object->Find("_meta") : nullptr;
+  if (meta == nullptr || !mcp::IsObject(*meta)) return params;
+  return mcp::WithMember(params, "_meta", mcp::WithoutMember(*meta, mcp::meta::kSubscriptionId));
+}
+
+}  // namespace
+
 std::string_view CapabilityFor(std::string_view method) {
   if (method == mcp::method::kCreateMessage) return "sampling";
   if (method == mcp::method::kElicit) return "elicitation";
   if (method == mcp::method::kRootsList) return "roots";
   return "";
 }
-
-}  // namespace
 
 void Session::TakeFromUpstream(const SharedLink& link, const mcp::Message& message, const SharedExchange& during) {
   namespace notification = mcp::notification;
@@ -37,6 +43,14 @@ void Session::TakeFromUpstream(const SharedLink& link, const mcp::Message& messa
     link->Changed(ListKind::kPrompts);
   } else if (message.method != notification::kResourcesUpdated) {
     outlet = OutletFor(link, during);
+    if (outlet) outlet->Send(mcp::NotificationText(message.method, message.params));
+    return;
+  }
+  if (modern_) return Publish(link, message);
+  if (link->modern()) {
+    // The subscription is the gateway's own.
+    if (outlet) outlet->Send(mcp::NotificationText(message.method, WithoutSubscription(message.params)));
+    return;
   }
   if (outlet) outlet->Send(mcp::NotificationText(message.method, message.params));
 }
@@ -68,6 +82,17 @@ void Session::TakeAnswer(mcp::Message answer) {
   if (found == asked_.end()) return;
   const Asked asked = std::move(found->second);
   asked_.erase(found);
+  if (asked.inquiry) {
+    Inquiry& inquiry = *asked.inquiry;
+    if (answer.kind == mcp::Message::Kind::kResult) {
+      inquiry.results[asked.name] = std::move(answer.result);
+    } else {
+      inquiry.failed = true;
+    }
+    --inquiry.awaited;
+    inquiry.changed.cancel();
+    return;
+  }
   const SharedUpstream upstream = asked.upstream.lock();
   if (!upstream) return;
   upstream->Post(answer.kind == mcp::Message::Kind::kResult ? mcp::ResultText(asked.id, answer.result)

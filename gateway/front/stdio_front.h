@@ -1,4 +1,5 @@
-// One client on our own standard streams: one JSON text a line. Its permit token comes from the config's place for it.
+// One client on our own standard streams, in both eras: one JSON text a line. Its permit token comes from the config's
+// place for it.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,8 @@ class StdioFront {
   StdioFront(const StdioFront&) = delete;
 
   void Start();
+  // To be called every few seconds.
+  void Sweep();
   void Close();
 
  private:

@@ -77,6 +77,10 @@ constexpr RefusalWords kWords[] = {
      "Do not call it again; it is parked until someone has looked whether it happened. Tell the user that the outcome "
      "is "
      "unknown, and go on only with what does not depend on it. tally__call_status tells how it stands."},
+    {v1::KIND_DELIVERY_UNCERTAIN, "INPUT_MISSING", kMaybe, v1::RETRY_WAIT,
+     "The call may have been carried out in part: its tool asked for input, and the call could not be continued.",
+     "Do not call it again; it is parked until someone has looked whether it happened. Tell the user that the outcome "
+     "is unknown. tally__call_status tells how it stands."},
     {v1::KIND_DELIVERY_UNCERTAIN, "LEASE_OVER", kMaybe, v1::RETRY_WAIT,
      "The call may have been carried out: its time ran out before its outcome was reported.",
      "Do not call it again; it is parked until someone has looked whether it happened. Tell the user that the outcome "

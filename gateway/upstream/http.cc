@@ -26,6 +26,7 @@ constexpr int kResumesMax = 200;  // of one request's stream
 constexpr milliseconds kResumeFirst{500};
 constexpr milliseconds kListenAgainFirst{1'000};
 constexpr milliseconds kListenAgainMax{60'000};
+constexpr milliseconds kListenedWell{10'000};  // what lasted so long may be begun again at once
 constexpr milliseconds kGoodbye{2'000};
 
 // A session id goes into a header again: only what may stand there.
@@ -88,8 +89,10 @@ class HttpSession final : public UpstreamSession {
     return "";
   }
 
-  void Listen() override {
-    if (listening_ || !alive_ || mcp::version::IsModern(version())) return;
+  void Listen(std::string filter) override {
+    if (!alive_) return;
+    if (mcp::version::IsModern(version())) return Subscribe(std::move(filter));
+    if (listening_) return;
     listening_ = std::make_shared<Hangup>();
     Spawn([this] { return RunListen(); });
   }
@@ -329,6 +332,48 @@ class HttpSession final : public UpstreamSession {
       again = reading.stream ? kListenAgainFirst : std::min(again * 2, kListenAgainMax);
       last_event_id = reading.last_event_id;
       co_await Sleep(reading.retry.value_or(again));
+    }
+  }
+
+  void Subscribe(std::string filter) {
+    const auto before = std::exchange(listening_, nullptr);
+    if (filter.empty()) {
+      if (before) before->Now();
+      return;
+    }
+    listening_ = std::make_shared<Hangup>();
+    Spawn([this, hangup = listening_, before, filter = std::move(filter)] {
+      return RunSubscription(hangup, before, filter);
+    });
+  }
+
+  // The stream before it ends once this one is there: nothing is missed in between.
+  asio::awaitable<void> RunSubscription(std::shared_ptr<Hangup> hangup, std::shared_ptr<Hangup> before,
+                                        std::string filter) {
+    milliseconds again = kListenAgainFirst;
+    while (alive_ && !hangup->done()) {
+      OutgoingRequest request;
+      request.method = std::string(mcp::method::kListen);
+      request.params = mcp::WithEraMeta(absl::StrCat(R"({"notifications":)", filter, "}"));
+      HttpRequest post = Post_(mcp::RequestText(absl::StrCat(++last_id_), request.method, request.params));
+      AddEraHeaders(request, &post);
+      Reading reading;
+      mcp::SseParser parser(limits_.message_bytes_max);
+      HttpEvents events = ReadInto(reading, parser, nullptr);
+      events.head = [head = events.head, before](const HttpHead& response) {
+        if (before) before->Now();
+        return head(response);
+      };
+      const auto began = std::chrono::steady_clock::now();
+      co_await Converse(target_.url, std::move(post), std::move(events), {}, hangup);
+      if (before) before->Now();
+      if (!alive_ || hangup->done()) co_return;
+      // It has no such stream, or none for this: it is asked no more.
+      const int status = reading.head.status;
+      if ((status >= 400 && status < 500) || (status == 200 && !reading.stream)) co_return;
+      const bool well = std::chrono::steady_clock::now() - began >= kListenedWell;
+      again = well ? kListenAgainFirst : std::min(again * 2, kListenAgainMax);
+      co_await Sleep(again);
     }
   }
 

@@ -54,8 +54,9 @@ class UpstreamSession : public std::enable_shared_from_this<UpstreamSession> {
   // What was agreed in the handshake; HTTP says it in every request, and the era 2026-07-28 on every transport.
   void SetProtocolVersion(std::string version) { version_ = std::move(version); }
   const std::string& version() const { return version_; }
-  // From now on the upstream may speak without being asked (HTTP: opens the GET stream).
-  virtual void Listen() = 0;
+  // From now on the upstream may speak without being asked. 2025-11-25 over HTTP: opens the GET stream. 2026-07-28:
+  // subscriptions/listen for what `filter` says (a raw SubscriptionFilter; empty: nothing), in place of the one before.
+  virtual void Listen(std::string filter) = 0;
   virtual bool alive() const = 0;
   // Ends it; the process behind it is told, then made, to go. May be called again.
   virtual void Close() = 0;

@@ -12,6 +12,7 @@
 #include <boost/asio/write.hpp>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -96,7 +97,17 @@ class StdioSession final : public UpstreamSession {
     std::erase_if(open_, [&](const auto& entry) { return entry.second == exchange; });
   }
 
-  void Listen() override {}
+  void Listen(std::string filter) override {
+    if (!alive_ || !mcp::version::IsModern(version())) return;
+    const int64_t before = std::exchange(subscription_, 0);
+    if (!filter.empty()) {
+      subscription_ = ++last_id_;
+      const std::string params = mcp::WithEraMeta(absl::StrCat(R"({"notifications":)", filter, "}"));
+      Post(mcp::RequestText(absl::StrCat(subscription_), mcp::method::kListen, params));
+    }
+    if (before == 0) return;
+    Post(mcp::NotificationText(mcp::notification::kCancelled, absl::StrCat(R"({"requestId":)", before, "}")));
+  }
   bool alive() const override { return alive_; }
 
   void Close() override {
@@ -311,6 +322,7 @@ class StdioSession final : public UpstreamSession {
   mcp::LineReader lines_;
 
   int64_t last_id_ = 0;
+  int64_t subscription_ = 0;  // 2026-07-28: the id of the subscriptions/listen that stands; 0: none
   std::unordered_map<int64_t, SharedExchange> open_;
 };
 

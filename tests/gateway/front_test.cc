@@ -47,6 +47,7 @@ TEST_F(FrontTest, AnUpstreamWithoutAGrantIsNotThereAtAll) {
               UnorderedElementsAre("tally__call_status", "tally__permit_status"));
   EXPECT_TRUE(client.Request("resources/read", {{"uri", "ledger://all"}}).contains("error"));
   EXPECT_TRUE(client.Request("prompts/get", {{"name", "led__greet"}}).contains("error"));
+  EXPECT_EQ(KindOf(client.Call("led__append", {{"text", "x"}})), "denied");
   EXPECT_THAT(gateway_.Notes(), ElementsAre());
 }
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/gateway/support.h"
+#include <chrono>
+
+#include "tests/gateway/modern_client.h"
 
 namespace tally::test {
 namespace {
@@ -12,26 +14,16 @@ using ::testing::ElementsAre;
 
 class ModernTest : public ::testing::Test {
  protected:
-  ModernTest() : permit_(MintFor({"led__append"})) {}
+  ModernTest() : permit_(MintFor({"led__append"})), client_(gateway_.port(), permit_.permit_token()) {}
 
-  HttpAnswer Ask(const std::string& method, Json params, std::map<std::string, std::string> changed = {},
+  HttpAnswer Ask(const std::string& method, const Json& params, const std::map<std::string, std::string>& changed = {},
                  int hang_up_after_ms = 0) {
-    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = Json::object();
-    params["_meta"]["io.modelcontextprotocol/clientInfo"] = {{"name", "test"}, {"version", "1"}};
-    const Json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}};
-    std::map<std::string, std::string> headers = {{"Authorization", "Bearer " + permit_.permit_token()},
-                                                  {"Content-Type", "application/json"},
-                                                  {"Accept", "application/json, text/event-stream"},
-                                                  {"MCP-Protocol-Version", "2026-07-28"},
-                                                  {"Mcp-Method", method}};
-    if (params.contains("name")) headers["Mcp-Name"] = params["name"];
-    for (auto& [name, value] : changed) headers[name] = value;
-    return Http(gateway_.port(), "POST", headers, request.dump(), hang_up_after_ms);
+    return client_.Ask(method, params, changed, hang_up_after_ms);
   }
 
   TestGateway gateway_;
   const v1::MintResponse permit_;
+  const ModernClient client_;
 };
 
 TEST_F(ModernTest, DiscoverSaysWhatIsSpokenWithoutASession) {
@@ -40,6 +32,14 @@ TEST_F(ModernTest, DiscoverSaysWhatIsSpokenWithoutASession) {
   EXPECT_THAT(result["supportedVersions"], Contains("2026-07-28")) << answer.body;
   EXPECT_EQ(result["resultType"], "complete");
   EXPECT_FALSE(answer.headers.contains("mcp-session-id"));
+}
+
+TEST_F(ModernTest, WhatIsConnectedIsNotWaitedFor) {
+  Ask("server/discover", Json::object());
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(Ask("server/discover", Json::object()).status, 200);
+  // A wait for what has happened already would last a quarter of a minute.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
 }
 
 TEST_F(ModernTest, DiscoverSaysWhoAnswersInItsMeta) {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "tests/gateway/support.h"
+#include "tests/gateway/modern_client.h"
 
 namespace tally::test {
 namespace {
@@ -69,6 +69,36 @@ TEST_F(StdioFrontTest, ACallIsAnsweredOnALineAndTheEndOfInputIsTheEnd) {
   EXPECT_EQ(status, 0);
   ASSERT_EQ(messages.size(), 2u);
   for (const Json& message : messages) EXPECT_TRUE(message.contains("result")) << message;
+}
+
+TEST_F(StdioFrontTest, BothErasAreSpokenOnOnePipe) {
+  const ModernClient modern(0, "");
+  const auto line = [&](const Json& id, const std::string& method, const Json& params) {
+    const Json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", modern.Whole(params)}};
+    return request.dump() + "\n";
+  };
+  int status = -1;
+  const auto messages =
+      Talk(line("d", "server/discover", Json::object()) + kInitialize +
+               line("c", "tools/call", {{"name", "led__append"}, {"arguments", {{"text", "one"}}}}) +
+               line("l", "subscriptions/listen", {{"notifications", {{"resourceSubscriptions", {"ledger://all"}}}}}) +
+               line("p", "ping", Json::object()) +
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"none\"}}\n",
+           &status);
+  EXPECT_EQ(status, 0);
+  std::map<std::string, Json> answers;
+  bool acknowledged = false;
+  for (const Json& message : messages) {
+    if (message.contains("id")) answers[message["id"].dump()] = message;
+    if (message.value("method", "") == "notifications/subscriptions/acknowledged") {
+      acknowledged = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "l";
+    }
+  }
+  EXPECT_TRUE(acknowledged);
+  EXPECT_EQ(answers["\"d\""]["result"]["resultType"], "complete") << answers["\"d\""];
+  EXPECT_EQ(answers["0"]["result"]["protocolVersion"], "2025-11-25") << answers["0"];
+  EXPECT_EQ(TextOf(answers["\"c\""]["result"]), "done: one") << answers["\"c\""];
+  EXPECT_EQ(answers["\"p\""]["error"]["code"], -32601) << answers["\"p\""];
 }
 
 TEST_F(StdioFrontTest, LinesThatAreNoMessagesAreAnsweredAndTheNextOnesServed) {

@@ -182,7 +182,7 @@ std::string Process::AwaitLine(const std::string& text) const {
 
 TestGateway::TestGateway(Options options) {
   const std::string ledger = (folder_ / "ledger").string();
-  const std::string server = SourceFolder() + "/upstream.py";
+  const std::string server = SourceFolder() + "/" + options.server;
   std::string upstream;
   if (options.http) {
     upstream_ = std::make_unique<Process>(std::vector<std::string>{"python3", server, "--http"},

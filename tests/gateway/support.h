@@ -61,6 +61,7 @@ class TestGateway {
     std::string upstream = "";  // more lines for [upstreams.led]
     std::string top = "";       // more lines for the config, top level tables
     std::string tallyd = "";    // another server than TheFleet()'s
+    std::string server = "upstream.py";
   };
   TestGateway() : TestGateway(Options()) {}
   explicit TestGateway(Options options);

@@ -244,9 +244,11 @@ TEST(GatewayConfig, EveryLimitIsChecked) {
       {"limits", "request_timeout", {"\"1s\"", "\"10m\""}, {"\"999ms\"", "\"601s\""}},
       {"upstreams.u", "timeout", {"\"100ms\"", "\"10m\""}, {"\"99ms\"", "\"601s\""}},
       {"upstreams.u", "late_answer_window", {"\"0s\"", "\"24h\""}, {"\"25h\""}},
+      {"upstreams.u", "input_window", {"\"1s\"", "\"23h\""}, {"\"999ms\"", "\"24h\""}},
       {"upstreams.u", "read_tries", {"1", "10"}, {"0", "11"}},
       {"upstreams.u.tools.t", "timeout", {"\"100ms\"", "\"10m\""}, {"\"99ms\"", "\"601s\""}},
       {"upstreams.u.tools.t", "late_answer_window", {"\"0s\"", "\"24h\""}, {"\"25h\""}},
+      {"upstreams.u.tools.t", "input_window", {"\"1s\"", "\"23h\""}, {"\"999ms\"", "\"24h\""}},
   };
   for (const Limit& limit : limits) {
     const std::string table = limit.table;
