@@ -1,9 +1,10 @@
 """Agents that ask again, and gateways behind gateways: one effect, and what is uncertain stays so."""
+import http.client
 import sys
 import threading
 import uuid
 
-from ground import MODERN, Agent, Ground, text_of, verdict, wait_for
+from ground import KEY, MODERN, Agent, Ground, StdioAgent, text_of, verdict, wait_for
 
 TIMEOUT = 'timeout = "1s"'
 
@@ -84,6 +85,40 @@ def fresh_uuid_inside(ground, gateway):
     ground.check("slots", ground.run_tally("permit", "show", permit)["grants"][0]["cap"]["used"], 4)
 
 
+def goes_in_the_middle(ground, gateway):
+    """The agent ends its session, over HTTP, or closes the gateway's standard input, while a call is under way."""
+    permit, token = ground.mint({"led__append": 'cap = 10\ncost = "none"'})
+    agent, until = Agent(gateway.port, token), ground.path("until-deleted")
+    arguments = {"text": "deleted", "then": "await", "until": until}
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(agent.call("led__append", arguments, key="deleted")), daemon=True)
+    thread.start()
+    wait_for("carried out", lambda: ground.effects("deleted"))
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
+    connection.request("DELETE", "/mcp", headers=agent.headers())
+    ground.check("the session is ended", connection.getresponse().status, 204)
+    connection.close()
+    open(until, "w", encoding="ascii").close()
+    thread.join(60)
+    wait_for("committed", lambda: ground.calls(permit)["deleted"]["state"] == "SUCCEEDED")
+    again = Agent(gateway.port, token).call("led__append", arguments)
+    ground.check("asked again in a session of its own", (verdict(again), ground.effects("deleted")), ("replayed", 1))
+    gateway.stop()
+
+    # The gateway itself ends with its input: what it sent and has no answer to is parked by the next run, at the latest.
+    stdio, until = StdioAgent(gateway, token), ground.path("until-closed")
+    arguments = {"text": "closed", "then": "await", "until": until}
+    stdio.send({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {
+        "name": "led__append", "arguments": arguments, "_meta": {KEY: "closed"}}})
+    wait_for("carried out", lambda: ground.effects("closed"))
+    ground.check("the gateway ends", stdio.end(), 0)
+    gateway.start()
+    wait_for("parked", lambda: "closed" in ground.parked(permit))
+    again = Agent(gateway.port, token).call("led__append", arguments)
+    ground.check("asked again after that", (verdict(again), ground.effects("closed")), ("delivery_uncertain/INTENT_PENDING", 1))
+    open(until, "w", encoding="ascii").close()
+
+
 def behind_each_other(ground, style, transport):
     """Agent, gateway, gateway, tool. The far one speaks over HTTP, or on its standard streams."""
     name = f"{style}-{transport}"
@@ -151,6 +186,7 @@ def main():
             gateway = ground.add_gateway(f"patient-{transport}", upstream.replace(TIMEOUT, 'timeout = "30s"')).start()
             success_it_never_saw(ground, gateway)
             fresh_uuid_inside(ground, gateway)
+            goes_in_the_middle(ground, gateway)
             gateway.stop()
             gateway = ground.add_gateway(f"hasty-{transport}", upstream).start()
             late_answer(ground, gateway)
