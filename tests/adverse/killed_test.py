@@ -1,16 +1,15 @@
 """SIGKILL of the gateway at every step from Authorize to the agent's answer, and a new process with the same journal.
 
-usage: killed_test.py stdio|http     the upstream's transport
+usage: killed_test.py stdio|http|rounds     the upstream's transport, or calls of 2026-07-28 in which it asks for input first
 
 Promised: nothing is sent twice; what the journal has is delivered, or the lease ends; every call ends answered, refused or
 parked, and `tally parked list` has the parked ones; slots and money come out at what the ledger of effects says.
 """
-import os
 import signal
 import sys
 import threading
 
-from ground import Ground, Wire, Agent, text_of, verdict, wait_for
+from ground import HERE, KEY, MODERN, Agent, Ground, Wire, text_of, verdict, wait_for
 
 TRANSPORT = sys.argv[1]
 COST = 10
@@ -19,6 +18,30 @@ GRANT = f'cap = 1000\ncost = {{ fixed = {COST} }}\nlease = "4s"\nsend_within = "
 KINDS = ["tallyd.send", "journal.write", "journal.sync", "upstream.connect", "upstream.send", "audit.write",
          "agent.send"]
 EVENTS_MAX = 12  # of one kind in one call; more is a finding
+
+
+def connect(port, token):
+    if TRANSPORT == "rounds":
+        return Agent(port, token, MODERN, {"elicitation": {}})
+    return Agent(port, token)
+
+
+def act(text):
+    return {"text": text, "ask": 1} if TRANSPORT == "rounds" else {"text": text}
+
+
+def call(agent, arguments, key=None):
+    """With all that the tool asks for in between."""
+    answer = agent.call("led__append", arguments, key=key)
+    for _ in range(3):
+        result = answer.get("result", {})
+        if result.get("resultType") != "input_required":
+            break
+        meta = {"_meta": {KEY: key}} if key else {}
+        answer = agent.request("tools/call", {
+            "name": "led__append", "arguments": arguments, "requestState": result["requestState"],
+            "inputResponses": {"name": {"action": "accept", "content": {"who": "Ada"}}}, **meta})
+    return answer
 
 
 class Sweep:
@@ -35,7 +58,7 @@ class Sweep:
         hold = self.ground.work / f"hold-{self.runs}"
         hold.mkdir()
         self.gateway.start(hold)
-        agent = Agent(self.gateway.port, self.token)
+        agent = connect(self.gateway.port, self.token)
         agent.request("tools/list")
         return hold, agent
 
@@ -43,11 +66,11 @@ class Sweep:
         """True if the call got that far."""
         hold, agent = self.start()
         key = f"{when}-{kind}-{number}"
-        self.keys[key] = (f"killed {when} {kind} {number}", {"text": key})
+        self.keys[key] = (f"killed {when} {kind} {number}", act(key))
         (hold / "order.new").write_text(f"kill {when} {kind} {number}\n", encoding="ascii")
         (hold / "order.new").rename(hold / "order")
         try:
-            answer = agent.call("led__append", {"text": key}, key=key)
+            answer = call(agent, act(key), key)
         except OSError:
             answer = None
         except Exception as error:  # pylint: disable=broad-except  # an answer that was cut in the middle
@@ -82,7 +105,7 @@ def settle(ground, gateway, permit, token, keys):
     calls = wait_for("no lease is left", lambda: (c := ground.calls(permit)) is not None and all(
         call["state"] != "AUTHORIZED" for call in c.values()) and c, 60)
     # NOT_SENT waits for the send window; by now it has been said or refused.
-    agent = Agent(gateway.port, token)
+    agent = connect(gateway.port, token)
     parked = ground.parked(permit)
     tally = {}
     for key, (story, arguments) in keys.items():
@@ -92,17 +115,17 @@ def settle(ground, gateway, permit, token, keys):
             (0, None), (0, "RELEASED"), (0, "UNCERTAIN"), (1, "UNCERTAIN"), (1, "SUCCEEDED")))
         ground.check(f"{story}: parked", key in parked, state == "UNCERTAIN")
         wanted = {None: "done", "RELEASED": "done", "SUCCEEDED": "replayed"}.get(state)
-        again = agent.call("led__append", arguments, key=key)
+        again = call(agent, arguments, key)
         ground.check(f"{story}: the same key again", verdict(again),
                      wanted or (lambda v: v.startswith("delivery_uncertain/")))
-        fresh = agent.call("led__append", arguments)
+        fresh = call(agent, arguments)
         ground.check(f"{story}: a fresh key", verdict(fresh),
                      "delivery_uncertain/INTENT_PENDING" if state == "UNCERTAIN" else "replayed")
         ground.check(f"{story}: effects after that", ground.effects(key), effects if state == "UNCERTAIN" else 1)
         if state != "UNCERTAIN":
             ground.check(f"{story}: the answer", text_of(again), f"done: {key}")
-    for key, call in parked.items():
-        ground.resolve(call, "happened" if ground.effects(key) else "not-happened")
+    for key, one in parked.items():
+        ground.resolve(one, "happened" if ground.effects(key) else "not-happened")
     ground.check("nothing is parked any more", ground.parked(permit), {})
     shown = ground.run_tally("permit", "show", permit)
     done = sum(ground.effects(key) for key in keys)
@@ -119,7 +142,7 @@ def sweep(ground, upstream):
     swept = Sweep(ground, gateway)
     swept.run()
     for kind in KINDS:
-        if kind == "upstream.connect" and TRANSPORT == "stdio":
+        if kind == "upstream.connect" and TRANSPORT != "http":
             continue
         ground.check(f"steps of kind {kind}", swept.reached.get(kind, 0), lambda n: 1 <= n < EVENTS_MAX)
     ends = settle(ground, gateway, swept.permit, swept.token, swept.keys)
@@ -233,9 +256,12 @@ def by_wire(ground, upstream):
 
 def main():
     with Ground() as ground:
+        if TRANSPORT == "rounds":
+            server = str(HERE.parent / "gateway/modern_upstream.py")
+            sweep(ground, ground.stdio_upstream().replace(str(HERE / "upstream.py"), server))
+            return ground.report("killed, rounds")
         upstream = ground.stdio_upstream() if TRANSPORT == "stdio" else ground.http_upstream()
-        if os.environ.get("TALLY_HOLD"):
-            sweep(ground, upstream)
+        sweep(ground, upstream)
         by_wire(ground, upstream)
     return ground.report(f"killed, {TRANSPORT}")
 
