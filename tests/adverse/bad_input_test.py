@@ -21,7 +21,8 @@ from villain import answers, lines
 
 MEGABYTE = 1 << 20
 TOOL = 'timeout = "1s"\nlate_answer_window = "1s"'
-GRANTS = {"led__append": 'cap = 100000\ncost = "none"', "bad__act": 'cap = 100000\ncost = "none"'}
+GRANTS = {"led__append": 'cap = 100000\ncost = "none"', "bad__act": 'cap = 100000\ncost = "none"',
+          "bad__big": 'cap = 100000\ncost = "none"'}
 LIMITS = '[limits]\nrequest_timeout = "2s"\nanswer_bytes_max = 16777216\n'
 
 
@@ -333,6 +334,7 @@ def each_evil(ground, watched, names):
 def upstream_stdio(ground):
     villain = (f'[upstreams.bad]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(HERE / "villain.py"))}, "--stdio"]\n'
                f'env = {{ LEDGER = {json.dumps(ground.ledger())} }}\n{TOOL}\n')
+    villain += '[upstreams.bad.tools.big]\ntimeout = "60s"\n'
     gateway = ground.add_gateway("stdio", ground.stdio_upstream() + villain, top=LIMITS).start()
     permit, token = ground.mint(GRANTS)
     watched = Watched(ground, gateway, token)
@@ -343,10 +345,10 @@ def upstream_stdio(ground):
     for size in (900_000, 3 * MEGABYTE, 5 * MEGABYTE, 10 * MEGABYTE):
         agent = Agent(gateway.port, token)
         text = f"big-{size}"
-        answer = agent.call("bad__act", {"text": text, "evil": "big", "bytes": size}, key=text)
+        answer = agent.call("bad__big", {"text": text, "evil": "big", "bytes": size}, key=text)
         ground.check(f"an answer of {size}", (verdict(answer), len(text_of(answer))), ("done", size))
         wait_for("committed", lambda: ground.calls(permit)[text]["state"] == "SUCCEEDED", 30)  # pylint: disable=cell-var-from-loop
-        again = agent.call("bad__act", {"text": text, "evil": "big", "bytes": size}, key=text)
+        again = agent.call("bad__big", {"text": text, "evil": "big", "bytes": size}, key=text)
         ground.check(f"an answer of {size}, asked again", verdict(again),
                      "replayed" if size < MEGABYTE else lambda v: v.startswith("already_done/"))
         ground.check(f"an answer of {size}: effects", ground.effects(text), 1)

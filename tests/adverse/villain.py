@@ -29,7 +29,7 @@ def ordinary(message):
         return {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}, "logging": {}},
                 "serverInfo": {"name": "villain", "version": "1"}}
     if method == "tools/list":
-        return {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}
+        return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("act", "big")]}
     return {"content": [{"type": "text", "text": "done"}]}
 
 
