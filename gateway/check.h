@@ -1,12 +1,21 @@
 // tally-gateway check: what the config says, tried out.
 #pragma once
 
+#include <string>
+
 #include "gateway/config/config.h"
 
 namespace tally::gateway {
 
-// Connects to every upstream and prints its tools. 0: all is well; 1: an upstream cannot be had. Calls no tool, asks
-// tallyd for nothing.
-int Check(const Config& config);
+struct CheckOptions {
+  bool json = false;
+  // Where the permit token is whose grants are compared: "env:NAME" or "file:PATH" as for permit.stdio. Empty:
+  // TALLY_PERMIT_TOKEN where the environment has it, else no permit.
+  std::string permit;
+};
+
+// Connects to every upstream, prints its tools, and what the permit says of each. Calls no tool, asks tallyd for
+// nothing but the permit, writes no file. The exit code: see check_report.h.
+int Check(const Config& config, const CheckOptions& options);
 
 }  // namespace tally::gateway

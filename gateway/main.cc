@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "gateway/accept.h"
 #include "gateway/check.h"
 #include "gateway/config/config.h"
 #include "gateway/serve.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int kUsage = 2;
 
-int WithConfig(const std::string& path, int (*run)(const tally::gateway::Config&)) {
+template <typename Run>
+int WithConfig(const std::string& path, Run run) {
   const auto config = tally::gateway::LoadConfig(path);
   if (!config.ok()) {
     std::cerr << config.status().message() << "\nNothing was started.\n";
@@ -43,9 +45,47 @@ int main(int argc, char** argv) {
   serve->add_flag("--stdio", stdio, "One agent on stdin and stdout; its permit token by permit.stdio");
   serve->callback([&] { code = WithConfig(path, stdio ? tally::gateway::ServeStdio : tally::gateway::ServeHttp); });
 
-  CLI::App* check = app.add_subcommand("check", "Connect to every upstream and list its tools");
+  CLI::App* check = app.add_subcommand(
+      "check",
+      "Connect to every upstream and list its tools: how each is sent and, given a permit, which grant covers it.\n"
+      "Exit codes: 0 all is well; 1 an upstream or the permit is not; 2 usage, or the configuration is refused; 3 "
+      "tallyd "
+      "could not be asked about the permit; 4 a tool has changed since it was pinned.");
   check->add_option("CONFIG", path, "The configuration, TOML")->required();
-  check->callback([&] { code = WithConfig(path, tally::gateway::Check); });
+  tally::gateway::CheckOptions check_options;
+  check
+      ->add_option("--permit", check_options.permit,
+                   "Where a permit token is: env:NAME or file:PATH (mode 0600), never the token itself. Default: "
+                   "TALLY_PERMIT_TOKEN, where the environment has it")
+      ->type_name("SOURCE")
+      ->check([](const std::string& source) {
+        // What was given is not repeated: it may be the token.
+        const bool known = source.size() > 5 && (source.starts_with("env:") || source.starts_with("file:"));
+        return known ? "" : "it must be env:NAME or file:PATH";
+      });
+  check
+      ->add_option_function<std::string>(
+          "-o,--output", [&](const std::string& form) { check_options.json = form == "json"; },
+          "table, for people, or json, one document with stable names")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->type_name("FORM");
+  check->callback([&] {
+    code = WithConfig(path, [&](const tally::gateway::Config& config) { return Check(config, check_options); });
+  });
+
+  CLI::App* accept = app.add_subcommand(
+      "accept",
+      "Take an upstream's tools, or one of them, as they are now for what they are meant to be\n"
+      "Exit codes: 0 accepted, or nothing to accept; 1 the upstream cannot be had, has no such tool, or the pin file "
+      "cannot be written; 2 usage, or the configuration is refused.");
+  std::string upstream;
+  std::string tool;
+  accept->add_option("CONFIG", path, "The configuration, TOML")->required();
+  accept->add_option("UPSTREAM", upstream, "Its name in the configuration")->required();
+  accept->add_option("TOOL", tool, "Its own name for the tool; without it, all of them");
+  accept->callback([&] {
+    code = WithConfig(path, [&](const tally::gateway::Config& config) { return Accept(config, upstream, tool); });
+  });
 
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -36,17 +37,6 @@ int Failed(const absl::Status& status) {
   return 1;
 }
 
-// What is built but not promised yet is refused at the start, never ignored.
-absl::Status Supported(const Config& config) {
-  for (const auto& [name, upstream] : config.upstreams) {
-    if (upstream.pin == Pin::kStrict) {
-      return absl::UnimplementedError("upstreams." + name + ".pin = \"strict\" is not built yet.");
-    }
-    if (upstream.shared) return absl::UnimplementedError("upstreams." + name + ".shared is not built yet.");
-  }
-  return absl::OkStatus();
-}
-
 // Members in the order in which they depend on each other. What has threads of its own is destroyed before the loop,
 // and after it has stopped.
 class Gateway {
@@ -54,7 +44,6 @@ class Gateway {
   explicit Gateway(const Config& config) : config_(config) {}
 
   absl::Status Open() {
-    if (absl::Status supported = Supported(config_); !supported.ok()) return supported;
     RaiseDescriptorLimit();
     if (const auto level = ops::SeverityOf(config_.log_level)) ops::SetLogLevel(*level);
     auto credential = ReadCredential(config_);
@@ -69,6 +58,7 @@ class Gateway {
                                  .queue_max = static_cast<size_t>(config_.audit.queue_max)});
     if (!audit.ok()) return audit.status();
     audit_ = *std::move(audit);
+    if (absl::Status pinned = OpenPins(); !pinned.ok()) return pinned;
     AuthorityOptions options;
     options.endpoint = {config_.tallyd.server, config_.tallyd.ca_file, config_.tallyd.certificate_file,
                         config_.tallyd.key_file};
@@ -77,13 +67,16 @@ class Gateway {
     auto authority = Authority::Create(std::move(options), *std::move(credential), loop());
     if (!authority.ok()) return authority.status();
     authority_ = *std::move(authority);
+    shared_ = std::make_unique<SharedLinks>(loop(), config_, audit_.get(), pins_.get());
     caller_ = std::make_unique<Caller>(loop(), config_, *authority_, *journal_, *audit_);
     caller_->Recover();
     return absl::OkStatus();
   }
 
   asio::any_io_executor loop() { return io_.get_executor(); }
-  FrontServices services() { return {loop(), &config_, caller_.get(), authority_.get(), audit_.get()}; }
+  FrontServices services() {
+    return {loop(), &config_, caller_.get(), authority_.get(), audit_.get(), pins_.get(), shared_.get()};
+  }
 
   // Until `stop` was called, by a signal or otherwise. `close_front` ends what agents are connected to.
   void Run(std::function<void()> sweep, std::function<void()> stop_taking, std::function<void()> close_front) {
@@ -98,6 +91,17 @@ class Gateway {
   }
 
  private:
+  absl::Status OpenPins() {
+    const auto& upstreams = config_.upstreams;
+    const bool any = std::any_of(upstreams.begin(), upstreams.end(),
+                                 [](const auto& upstream) { return upstream.second.pin != Pin::kOff; });
+    if (!any) return absl::OkStatus();
+    auto pins = PinKeeper::Open(config_.pin_file, audit_.get());
+    if (!pins.ok()) return pins.status();
+    pins_ = *std::move(pins);
+    return absl::OkStatus();
+  }
+
   asio::awaitable<void> Signals() {
     asio::signal_set signals(io_, SIGTERM, SIGINT, SIGHUP);
     while (!stopping_) {
@@ -105,6 +109,7 @@ class Gateway {
       if (error) co_return;
       if (number == SIGHUP) {
         audit_->Reopen();
+        if (pins_) co_await pins_->Refresh();
       } else {
         Stop();
       }
@@ -133,6 +138,7 @@ class Gateway {
       co_await timer.async_wait(kTuple);
     }
     close_front();
+    shared_->CloseAll();
     timer.expires_after(std::min(kGoodbye, config_.shutdown_grace));
     co_await timer.async_wait(kTuple);
     io_.stop();
@@ -144,7 +150,9 @@ class Gateway {
   bool stopping_ = false;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<AuditLog> audit_;
+  std::unique_ptr<PinKeeper> pins_;
   std::unique_ptr<Authority> authority_;
+  std::unique_ptr<SharedLinks> shared_;
   std::unique_ptr<Caller> caller_;
 };
 

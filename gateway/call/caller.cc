@@ -27,6 +27,8 @@ namespace codes = mcp::gateway_code;
 
 // How long an answer is kept back for tallyd's receipt of it. It is in the journal then, and is delivered later.
 constexpr milliseconds kReceiptPatience{5'000};
+// The one failure of tallyd's to decide that a person must end; its words say so.
+constexpr std::string_view kRecoveryNeeded = "RECOVERY_NEEDED";
 // Of one call. A tool that goes on asking is no tool.
 constexpr int kRoundsMax = 32;
 constexpr size_t kStateBytesMax = 256 * 1024;  // of a tool server's requestState, which is kept while a call waits
@@ -111,12 +113,6 @@ bool NeedsCapability(const UpstreamAnswer& answer) {
   return answer.how != How::kResult && answer.error.code == mcp::code::kMissingClientCapability;
 }
 
-mcp::ErrorRules RulesOf(const ToolConfig& tool, const Config& config) {
-  if (tool.error_rules.empty() && config.mcp.uncertain_words.empty()) return {};
-  // The patterns were compiled when the config was read; should one fail here, errors are judged by what is built in.
-  return mcp::ErrorRules::Compile(tool.error_rules, config.mcp.uncertain_words).value_or(mcp::ErrorRules());
-}
-
 }  // namespace
 
 class Call : public std::enable_shared_from_this<Call> {
@@ -139,7 +135,7 @@ class Call : public std::enable_shared_from_this<Call> {
     // With a key of its caller's it may be known already, and then the upstream is not needed. Where there is none,
     // there is no grant, and tallyd says so.
     if (!upstream.ok() && order_.upstream && !order_.call.key) {
-      co_return Refuse(Refusal(v1::KIND_UNAVAILABLE, codes::kUpstreamDown));
+      co_return Refuse(CannotSend(upstream.status()));
     }
     if (upstream.ok()) co_await FindParamHeaders(**upstream);
     CallParts parts{order_.call.arguments, order_.call.meta, {}};
@@ -150,9 +146,9 @@ class Call : public std::enable_shared_from_this<Call> {
     const client::Answer<v1::AuthorizeResponse> answer = co_await caller_.authority_.Authorize(request_, started);
     if (!Granted(answer)) co_return;
     caller_.journal_.Granted(grant_.call_id(), request_.attempt_id(), grant_.send_within_ms());
-    if (!upstream.ok()) co_return NotSent(codes::kUpstreamDown);
+    if (!upstream.ok()) co_return NotSent(CannotSend(upstream.status()));
     const absl::Status kept = co_await caller_.journal_.Sending(grant_.call_id(), request_.attempt_id(), NowUs());
-    if (!kept.ok()) co_return NotSent(codes::kJournalDown);
+    if (!kept.ok()) co_return NotSent(Refusal(v1::KIND_UNAVAILABLE, codes::kJournalDown));
     co_await SendRounds(*upstream, started, std::move(parts));
   }
 
@@ -195,8 +191,10 @@ class Call : public std::enable_shared_from_this<Call> {
       const bool in_doubt = failure.kind == v1::KIND_UNAVAILABLE || failure.kind == v1::KIND_DELIVERY_UNCERTAIN;
       if (in_doubt) caller_.settler_.Void(request_.permit_token(), request_.key(), request_.attempt_id());
       // Whatever tallyd did, nothing is sent for this attempt any more.
-      mcp::Refusal refusal =
-          in_doubt ? Refusal(v1::KIND_UNAVAILABLE, codes::kAuthorityDown) : Refusal(failure.kind, failure.code);
+      mcp::Refusal refusal = Refusal(failure.kind, failure.code);
+      if (in_doubt && failure.code != kRecoveryNeeded) {
+        refusal = Refusal(v1::KIND_UNAVAILABLE, codes::kAuthorityDown);
+      }
       if (in_doubt) {
         // For the operator: addresses and paths of the authority are nothing for an agent.
         ops::LogWarning("authority_down", {{"code", failure.code}, {"error", failure.message}});
@@ -282,7 +280,7 @@ class Call : public std::enable_shared_from_this<Call> {
       Audit("not_sent", began, exchange);
       upstream->Forget(exchange);
       if (send_ == 1) {
-        NotSent(codes::kNotSent);
+        NotSent(Refusal(v1::KIND_UNAVAILABLE, codes::kNotSent));
       } else {
         co_await CannotContinue("what it asked for could not be sent to it");
       }
@@ -430,7 +428,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
   Meaning MeaningOf(const UpstreamAnswer& answer) const {
     if (modern_ && IsIncomplete(answer)) return Meaning::kUncertain;
-    const Meaning meaning = mcp::Judge(answer.reply(), RulesOf(order_.config, caller_.config_));
+    const Meaning meaning = mcp::Judge(answer.reply(), order_.config.judged_by);
     // Said of this round alone: what those before it did is not known.
     return send_ > 1 && meaning == Meaning::kNoEffect ? Meaning::kUncertain : meaning;
   }
@@ -500,9 +498,8 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
   // Certain: not one byte of it was written.
-  void NotSent(std::string_view code) {
+  void NotSent(mcp::Refusal refusal) {
     caller_.settler_.Settle(CommitOf(v1::OUTCOME_NOT_SENT));
-    mcp::Refusal refusal = Refusal(v1::KIND_UNAVAILABLE, code);
     refusal.call_id = grant_.call_id();
     refusal.key = request_.key();
     refusal.receipt_ids = receipt_ids_;
@@ -539,6 +536,11 @@ class Call : public std::enable_shared_from_this<Call> {
     }
     error.message = absl::StrCat(told.message, " Of the tool server: ", error.message);
     Answer({.error = std::move(error)});
+  }
+
+  static mcp::Refusal CannotSend(const absl::Status& why) {
+    return absl::IsFailedPrecondition(why) ? Refusal(v1::KIND_DENIED, codes::kToolChanged)
+                                           : Refusal(v1::KIND_UNAVAILABLE, codes::kUpstreamDown);
   }
 
   static mcp::Refusal Refusal(v1::Kind kind, std::string_view code) { return mcp::MakeRefusal(kind, code); }

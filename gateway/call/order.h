@@ -38,7 +38,8 @@ struct CallOrder {
   ToolConfig config;
   std::string progress_token;  // for the upstream; raw, empty: none
   std::string capabilities;    // 2026-07-28: what the client can be asked for; raw, empty: nothing
-  // Connected and ready, or why not. Null: the permit grants nothing on it.
+  // Connected and ready, or why not; FailedPrecondition: the tool is pinned and has changed. Null: the permit grants
+  // nothing on it.
   std::function<asio::awaitable<absl::StatusOr<SharedUpstream>>()> upstream;
   // What of the arguments is repeated as headers. Asked for after `upstream`, of upstreams of 2026-07-28.
   std::function<asio::awaitable<std::vector<mcp::ParamHeader>>()> param_headers;

@@ -32,6 +32,23 @@ void MakeCommandAbsolute(const std::string& folder, std::string& command) {
   if (command.find('/') != command.npos) MakeAbsolute(folder, command);
 }
 
+// Once, so that no answer waits for it. Fails only for what ReadTop let pass: patterns that are too much together.
+absl::Status CompileRules(Config& config) {
+  const auto common = mcp::ErrorRules::Compile({}, config.mcp.uncertain_words);
+  if (!common.ok()) return absl::InvalidArgumentError(Cat("mcp.", common.status().message()));
+  for (auto& [name, upstream] : config.upstreams) {
+    upstream.judged_by = *common;
+    for (auto& [own, tool] : upstream.tools) {
+      auto rules = mcp::ErrorRules::Compile(tool.error_rules, config.mcp.uncertain_words);
+      if (!rules.ok()) {
+        return absl::InvalidArgumentError(Cat("upstreams.", name, ".tools.", own, ".", rules.status().message()));
+      }
+      tool.judged_by = *std::move(rules);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ToolConfig UpstreamConfig::ForTool(std::string_view tool) const {
@@ -40,6 +57,7 @@ ToolConfig UpstreamConfig::ForTool(std::string_view tool) const {
   defaults.timeout = timeout;
   defaults.late_answer_window = late_answer_window;
   defaults.input_window = input_window;
+  defaults.judged_by = judged_by;
   return defaults;
 }
 
@@ -52,6 +70,9 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view sourc
   ReadTop(reader, config);
   reader.RefuseUnknown();
   if (!complaints.empty()) return absl::InvalidArgumentError(absl::StrJoin(complaints.Lines(), "\n"));
+  if (absl::Status compiled = CompileRules(config); !compiled.ok()) {
+    return absl::InvalidArgumentError(Cat(source, ": ", compiled.message()));
+  }
   return config;
 }
 

@@ -45,13 +45,15 @@ struct ToolConfig {
   std::chrono::milliseconds input_window{300'000};
 
   // `replay`: "none" (default): a call is sent once. "keyed": the provider promises that it carries out one call a key,
-  // so the same bytes with the same key may be sent again within `replay_window`.
+  // so the same bytes with the same key are sent again while it is not known what became of them: at most three times,
+  // after a jittered pause, within `replay_window` less `timeout` and `tallyd.lease_margin`, and while the lease runs.
   bool keyed = false;
 
   // `key`: where the key is put; required with "keyed", not taken without.
   Placement key;
 
-  // `replay_window`: how long the provider remembers keys; required with "keyed". 1 s to 30 days.
+  // `replay_window`: how long the provider remembers keys; required with "keyed". 1 s to 30 days, and above `timeout`
+  // and `tallyd.lease_margin` together.
   std::chrono::milliseconds replay_window{0};
 
   // `reference`: where the reference is put by which a reconciler can look the call up; default: nowhere.
@@ -63,6 +65,9 @@ struct ToolConfig {
   // answer: the slot and, by the grant, the hold are kept) or "no_effect" (an answer that says that nothing was done:
   // the hold is given back; a promise that the tool must keep).
   std::vector<mcp::ErrorRule> error_rules;
+
+  // What `error_rules` and `mcp.uncertain_words` come to. Made when the config is read, which refuses what cannot be.
+  mcp::ErrorRules judged_by;
 };
 
 // What a tool's changed name, schema or description does; "off" looks at nothing.
@@ -97,8 +102,9 @@ struct UpstreamConfig {
   // `ca_file`: PEM of the authorities for an https url. Default: the system's.
   std::string ca_file;
 
-  // `shared`: one process, or one session, for all clients instead of one for each. It then gets no sampling, no
-  // elicitation and no roots. Only for servers that keep nothing of one client for another.
+  // `shared`: one process for all clients instead of one for each; with a command only. It then gets no sampling, no
+  // elicitation and no roots, and its log messages reach nobody. Only for servers that keep nothing of one client from
+  // another.
   bool shared = false;
 
   // `timeout`, `late_answer_window`, `input_window`: for its tools and, timeout alone, for all other requests. As in
@@ -117,6 +123,9 @@ struct UpstreamConfig {
 
   // `tools`: what is special about some of its tools. At most 1024.
   std::map<std::string, ToolConfig> tools;
+
+  // For tools without a table: what `mcp.uncertain_words` come to.
+  mcp::ErrorRules judged_by;
 
   // The tool's own settings, or what the upstream's make of the defaults.
   ToolConfig ForTool(std::string_view tool) const;
@@ -182,7 +191,8 @@ struct Config {
     // `tallyd.try_timeout`: one try of it. 100 ms to 2 min, not above `tallyd.timeout`.
     std::chrono::milliseconds try_timeout{5'000};
 
-    // `tallyd.lease_margin`: what a lease is asked for beyond send window and tool timeout. 1 s to 1 h.
+    // `tallyd.lease_margin`: what a lease is asked for beyond send window and tool timeout; and how much of a
+    // provider's replay_window is left alone. 1 s to 1 h.
     std::chrono::milliseconds lease_margin{30'000};
   } tallyd;
 

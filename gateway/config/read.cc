@@ -173,6 +173,9 @@ void CheckTool(TomlReader& reader, const ToolConfig& tool) {
 
 void CheckUpstream(TomlReader& reader, const UpstreamConfig& upstream) {
   const bool command = !upstream.command.empty();
+  if (upstream.shared && !upstream.url.empty()) {
+    reader.Complain("shared", "is for a command: over HTTP each client has a session of its own");
+  }
   const bool url = !upstream.url.empty();
   if (command == url)
     return reader.Complain(command ? "url" : "command", "one of command and url must be given, and not both");
@@ -359,6 +362,18 @@ void ReadTop(TomlReader& reader, Config& config) {
     if (name == "tally") reader.Complain("upstreams", "names one 'tally', which is the gateway's own name");
     ReadUpstream(table, config.upstreams[name]);
   });
+
+  for (const auto& [name, upstream] : config.upstreams) {
+    for (const auto& [own, tool] : upstream.tools) {
+      // What is no more than the timeout was complained about where it stands.
+      const bool some = tool.keyed && tool.replay_window > tool.timeout;
+      if (!some || tool.replay_window > tool.timeout + config.tallyd.lease_margin) continue;
+      reader.Complain("upstreams",
+                      Cat("gives ", name, "'s tool ", own,
+                          " a replay_window that is not above its timeout and tallyd.lease_margin together: "
+                          "it would never be sent again"));
+    }
+  }
 
   const auto& levels = {"debug", "info", "warning", "error"};
   if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {

@@ -49,8 +49,9 @@ absl::StatusOr<keys::Secret> ReadCredential(const Config& config) {
   return TokenFile(config.tallyd.credential_file);
 }
 
-absl::StatusOr<keys::Secret> ReadStdioPermitToken(const Config& config) {
-  const std::string& source = config.permit.stdio;
+absl::StatusOr<keys::Secret> ReadStdioPermitToken(const Config& config) { return ReadPermitToken(config.permit.stdio); }
+
+absl::StatusOr<keys::Secret> ReadPermitToken(const std::string& source) {
   if (source.starts_with("file:")) return TokenFile(source.substr(5));
   const std::string name = source.substr(source.find(':') + 1);
   char* value = std::getenv(name.c_str());

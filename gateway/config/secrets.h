@@ -15,8 +15,9 @@ namespace tally::gateway {
 // Empty where tallyd.credential_file is. A file that others than its owner can read is refused.
 absl::StatusOr<keys::Secret> ReadCredential(const Config& config);
 
-// By `permit.stdio`. A variable is wiped from the environment, so that no upstream has it: call this before any thread
-// or process is started.
+// By `source`, "env:NAME" or "file:PATH", as `permit.stdio` has it; NotFound: there is no such variable. A variable is
+// wiped from the environment, so that no upstream has it: call this before any thread or process is started.
+absl::StatusOr<keys::Secret> ReadPermitToken(const std::string& source);
 absl::StatusOr<keys::Secret> ReadStdioPermitToken(const Config& config);
 
 // The values of `env_files`.

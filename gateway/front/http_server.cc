@@ -64,6 +64,10 @@ struct Shared {
   int connections = 0;
 };
 
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 70\r\n\r\n"
+    "The gateway has as many connections as it may have. Nothing was done.\n";
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Shared> shared, tcp::socket socket)
@@ -320,8 +324,14 @@ class Server final : public HttpServer {
         co_await timer.async_wait(kTuple);
         continue;
       }
-      if (shared->connections >= shared->config.limits.connections_max) continue;
       error_code ignored;
+      if (shared->connections >= shared->config.limits.connections_max) {
+        // As much as the socket takes at once: whoever is one too many is not waited for.
+        socket.non_blocking(true, ignored);
+        socket.write_some(asio::buffer(kTooMany), ignored);
+        socket.shutdown(tcp::socket::shutdown_send, ignored);
+        continue;
+      }
       socket.set_option(tcp::no_delay(true), ignored);
       auto connection = std::make_shared<Connection>(shared, std::move(socket));
       asio::co_spawn(

@@ -18,13 +18,12 @@ namespace {
 using How = mcp::Reply::How;
 
 constexpr std::chrono::seconds kNotAgainFor{1};
+constexpr int kPinTries = 3;
 constexpr int kPagesMax = 100;
 constexpr size_t kItemsMax = 10'000;
 // How long an upstream may be silent about server/discover. A server of 2025-11-25 may well not answer what it does not
 // know, and a session waits for no upstream longer than kConnectPatience (session.cc).
 constexpr std::chrono::milliseconds kProbePatience{8'000};
-constexpr std::chrono::milliseconds kAcknowledgePatience{2'000};
-constexpr size_t kWatchedMax = 1'000;
 // A list of 2026-07-28 is remembered as long as it says, within these; for the first where it says nothing.
 constexpr int64_t kTtlMinMs = 2'000;
 constexpr int64_t kTtlMaxMs = 300'000;
@@ -95,20 +94,47 @@ absl::StatusOr<SharedUpstream> Link::Open() {
   const std::weak_ptr<Link> weak = weak_from_this();
   return OpenUpstream(loop_, name_, config_, answer_bytes_max_,
                       [weak](const mcp::Message& message, const SharedExchange& during) {
-                        const SharedLink link = weak.lock();
-                        if (!link || link->closed_) return;
-                        if (message.method == mcp::notification::kSubscriptionsAcknowledged) {
-                          link->acknowledged_.cancel();
-                        } else if (link->sink_) {
-                          link->sink_(message, during);
-                        }
+                        if (const SharedLink link = weak.lock()) link->Take(message, during);
                       });
+}
+
+asio::awaitable<absl::StatusOr<SharedUpstream>> Link::ReadyFor(std::string tool) {
+  const auto self = shared_from_this();
+  auto upstream = co_await Ready();
+  if (!upstream.ok() || pins_ == nullptr || config_.pin != Pin::kStrict) co_return upstream;
+  for (int i = 0; i < kPinTries; ++i) {
+    const auto tools = co_await List(ListKind::kTools);
+    if (!tools.ok()) co_return absl::UnavailableError(tools.status().message());
+    const bool allowed = co_await Allows(tool);
+    if (!allowed) co_return absl::FailedPreconditionError("the tool is not as it was when it was first seen");
+    // What was looked at must be what is called.
+    if (current() && current() == *upstream) co_return upstream;
+    upstream = co_await Ready();
+    if (!upstream.ok()) co_return upstream;
+  }
+  co_return absl::UnavailableError("the upstream does not stay connected");
+}
+
+asio::awaitable<bool> Link::Allows(std::string tool) {
+  if (pins_ == nullptr || config_.pin != Pin::kStrict) co_return true;
+  const bool accepted = co_await pins_->Accepts(name_, std::move(tool), seen_);
+  co_return accepted;
+}
+
+asio::awaitable<absl::Status> Link::SeeTools(std::shared_ptr<const std::vector<std::string>> items) {
+  if (pins_ == nullptr || config_.pin == Pin::kOff) co_return absl::OkStatus();
+  const auto seen = std::make_shared<const SeenTools>(SeenIn(name_, *items));
+  const absl::Status kept = co_await pins_->See(name_, config_.pin, seen);
+  seen_ = seen;
+  if (!kept.ok() && config_.pin == Pin::kStrict)
+    co_return absl::UnavailableError("what its tools look like cannot be kept");
+  co_return absl::OkStatus();
 }
 
 asio::awaitable<absl::Status> Link::Connect() {
   for (auto& list : lists_) list = nullptr;
   auto opened = Open();
-  if (!opened.ok()) co_return opened.status();
+  if (!opened.ok()) co_return absl::UnavailableError(opened.status().message());
   SharedUpstream upstream = *std::move(opened);
   absl::StatusOr<Handshake> handshake = absl::UnavailableError("not asked");
   if (modern_ && !legacy_) {
@@ -119,7 +145,7 @@ asio::awaitable<absl::Status> Link::Connect() {
     if (!handshake.ok() && !closed_ && !upstream->alive()) {
       // Some servers end when they are not greeted first.
       opened = Open();
-      if (!opened.ok()) co_return opened.status();
+      if (!opened.ok()) co_return absl::UnavailableError(opened.status().message());
       upstream = *std::move(opened);
     }
   }
@@ -138,13 +164,7 @@ asio::awaitable<absl::Status> Link::Connect() {
   handshake_ = *std::move(handshake);
   upstream_ = upstream;
   upstream_->Listen(Filter());
-  if (!modern() && !watched_.empty()) {
-    // What was watched on the connection before.
-    const auto watched = watched_;
-    for (const auto& [uri, count] : watched) {
-      asio::co_spawn(loop_, Subscribe(std::string(mcp::method::kResourcesSubscribe), uri), asio::detached);
-    }
-  }
+  if (!modern() && !watched_.empty()) asio::co_spawn(loop_, Resubscribe(upstream), asio::detached);
   co_return absl::OkStatus();
 }
 
@@ -158,38 +178,10 @@ std::string Link::Filter() const {
   if (Has("resources", "listChanged")) add("resourcesListChanged", "true");
   if (Has("resources", "subscribe") && !watched_.empty()) {
     std::string uris;
-    for (const auto& [uri, count] : watched_) absl::StrAppend(&uris, uris.empty() ? "[" : ",", mcp::Quote(uri));
+    for (const std::string& uri : Watched()) absl::StrAppend(&uris, uris.empty() ? "[" : ",", mcp::Quote(uri));
     add("resourceSubscriptions", uris + "]");
   }
   return filter.empty() ? filter : filter + "}";
-}
-
-asio::awaitable<void> Link::Subscribe(std::string method, std::string uri) {
-  const auto self = shared_from_this();
-  co_await Ask(std::move(method), absl::StrCat(R"({"uri":)", mcp::Quote(uri), "}"));
-}
-
-asio::awaitable<void> Link::Watch(std::string uri) {
-  const auto self = shared_from_this();
-  if (watched_.size() >= kWatchedMax && !watched_.contains(uri)) co_return;
-  if (++watched_[uri] > 1) co_return;
-  const SharedUpstream upstream = current();
-  // Not connected: Connect() does it.
-  if (!upstream) co_return;
-  if (!modern()) co_return co_await Subscribe(std::string(mcp::method::kResourcesSubscribe), std::move(uri));
-  upstream->Listen(Filter());
-  acknowledged_.expires_after(kAcknowledgePatience);
-  co_await acknowledged_.async_wait(asio::as_tuple(asio::use_awaitable));
-}
-
-void Link::Unwatch(const std::string& uri) {
-  const auto found = watched_.find(uri);
-  if (found == watched_.end() || --found->second > 0) return;
-  watched_.erase(found);
-  const SharedUpstream upstream = current();
-  if (!upstream || closed_) return;
-  if (modern()) return upstream->Listen(Filter());
-  asio::co_spawn(loop_, Subscribe(std::string(mcp::method::kResourcesUnsubscribe), uri), asio::detached);
 }
 
 asio::awaitable<std::vector<mcp::ParamHeader>> Link::ParamHeaders(std::string tool) {
@@ -211,9 +203,11 @@ asio::awaitable<std::vector<mcp::ParamHeader>> Link::ParamHeaders(std::string to
 }
 
 asio::awaitable<UpstreamAnswer> Link::Ask(std::string method, std::string params,
-                                          std::function<void(const SharedExchange&)> sent) {
+                                          std::function<void(const SharedExchange&)> sent,
+                                          decltype(ReadPolicy::over) audit) {
   const auto self = shared_from_this();
   ReadPolicy policy = Policy();
+  if (audit) policy.over = std::move(audit);
   policy.sent = std::move(sent);
   UpstreamAnswer answer;
   for (int i = 0; i < 2; ++i) {
@@ -281,6 +275,9 @@ asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>>
     const std::string_view* next = result->Find("nextCursor");
     if (next == nullptr || !mcp::StringOf(*next) || *next == cursor) break;
     cursor = *next;
+  }
+  if (kind == ListKind::kTools) {
+    if (const absl::Status kept = co_await SeeTools(items); !kept.ok()) co_return kept;
   }
   stale_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(ttl_ms);
   if (changes == changes_) known = items;

@@ -170,6 +170,7 @@ asio::awaitable<void> Session::Initialize(SharedOpen open, const mcp::Message& r
 }
 
 void Session::MakeLinks(const v1::PermitInfo& permit) {
+  permit_id_ = permit.permit_id();
   for (const auto& [name, config] : services_.config->upstreams) {
     const std::string begin = absl::StrCat(name, std::string(mcp::kNameSeparator));
     const bool granted = std::any_of(permit.grants().begin(), permit.grants().end(), [&](const v1::GrantUsage& grant) {
@@ -179,26 +180,21 @@ void Session::MakeLinks(const v1::PermitInfo& permit) {
       return tool.starts_with(begin) || begin.starts_with(tool);
     });
     if (!granted) continue;
-    auto link = std::make_shared<Link>(services_.loop, name, config, services_.config->limits.answer_bytes_max,
-                                       upstream_capabilities_, modern_);
+    SharedLink link;
+    if (config.shared) {
+      link = services_.shared->Get(name);
+    } else {
+      link = std::make_shared<Link>(services_.loop, name, config, services_.config->limits.answer_bytes_max,
+                                    upstream_capabilities_, modern_);
+      link->SetPins(services_.pins);
+      link->SetAudit(AuditOfReads(services_.audit, name, permit_id_));
+    }
     const std::weak_ptr<Session> weak = weak_from_this();
     const std::weak_ptr<Link> weak_link = link;
-    link->SetSink([weak, weak_link](const mcp::Message& message, const SharedExchange& during) {
+    link->Listen(this, [weak, weak_link](const mcp::Message& message, const SharedExchange& during) {
       const SharedSession session = weak.lock();
       const SharedLink from = weak_link.lock();
       if (session && from) session->TakeFromUpstream(from, message, during);
-    });
-    link->SetAudit([audit = services_.audit, upstream = name, permit_id = permit.permit_id()](
-                       std::string_view method, const SharedExchange& exchange, std::chrono::microseconds took) {
-      AuditEntry entry;
-      entry.time_us = exchange->sent_at_us();
-      entry.method = std::string(method);
-      entry.upstream = upstream;
-      entry.permit_id = permit_id;
-      entry.send = 1;
-      entry.outcome = exchange->answer().how == How::kResult ? "answered" : exchange->written() ? "failed" : "not_sent";
-      entry.latency_us = took.count();
-      audit->Write(entry);
     });
     links_.emplace(name, std::move(link));
   }
@@ -242,7 +238,11 @@ std::string Session::MergedCapabilities() const {
   std::string capabilities = absl::StrCat("{", said("tools", {"listChanged"}));
   if (AnyHas("resources", "")) absl::StrAppend(&capabilities, ",", said("resources", {"subscribe", "listChanged"}));
   if (AnyHas("prompts", "")) absl::StrAppend(&capabilities, ",", said("prompts", {"listChanged"}));
-  if (AnyHas("logging", "") && !modern_) absl::StrAppend(&capabilities, R"(,"logging":{})");
+  // A shared process' log is about all of its clients: it reaches none.
+  const bool logging = std::any_of(links_.begin(), links_.end(), [](const auto& link) {
+    return !link.second->shared() && link.second->Has("logging");
+  });
+  if (logging && !modern_) absl::StrAppend(&capabilities, R"(,"logging":{})");
   if (AnyHas("completions", "")) absl::StrAppend(&capabilities, R"(,"completions":{})");
   return capabilities + "}";
 }
@@ -275,7 +275,8 @@ void Session::TakeNotification(const mcp::Message& notification) {
     if (found != open_.end() && found->second->method != mcp::method::kInitialize) Cancel(SharedOpen(found->second));
   } else if (notification.method == mcp::notification::kRootsChanged) {
     for (const auto& [name, link] : links_) {
-      if (link->current()) link->current()->Post(mcp::NotificationText(notification.method, notification.params));
+      if (link->current() && !link->shared())
+        link->current()->Post(mcp::NotificationText(notification.method, notification.params));
     }
   }
 }
@@ -360,7 +361,13 @@ void Session::Close() {
 }
 
 void Session::CloseLinks() {
-  for (const auto& [name, link] : links_) link->Close();
+  for (const auto& [name, link] : links_) {
+    if (link->shared()) {
+      link->Leave(this);
+    } else {
+      link->Close();
+    }
+  }
   links_.clear();
 }
 

@@ -15,6 +15,7 @@
 #include "gateway/call/caller.h"
 #include "gateway/front/link.h"
 #include "gateway/front/outlet.h"
+#include "gateway/front/shared_links.h"
 #include "gateway/mcp/message.h"
 #include "lib/keys/secret.h"
 
@@ -30,6 +31,8 @@ struct FrontServices {
   Caller* caller = nullptr;
   Authority* authority = nullptr;
   AuditLog* audit = nullptr;
+  PinKeeper* pins = nullptr;  // null where no upstream is pinned
+  SharedLinks* shared = nullptr;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -112,6 +115,8 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> CallTool(SharedOpen open, const mcp::Message& request, std::vector<std::string> key_headers);
   asio::awaitable<void> GetPrompt(SharedOpen open, const mcp::Message& request);
   asio::awaitable<void> AskAboutResource(SharedOpen open, const mcp::Message& request);
+  asio::awaitable<void> Subscribe(SharedOpen open, const mcp::Message& request, std::string uri);
+  asio::awaitable<void> Unsubscribe(SharedOpen open, const mcp::Message& request, std::string uri);
   asio::awaitable<void> Complete(SharedOpen open, const mcp::Message& request);
   asio::awaitable<void> SetLevel(SharedOpen open, const mcp::Message& request);
   asio::awaitable<void> Listen(SharedOpen open, const mcp::Message& request);
@@ -129,6 +134,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void MakeLinks(const v1::PermitInfo& permit);
   asio::awaitable<void> Connect();
   SharedLink FindLink(std::string_view name) const;
+  // A token that no other request of any client has at any upstream.
+  static int64_t NewToken();
   std::string MergedCapabilities() const;
   bool AnyHas(std::string_view capability, std::string_view member) const;
   std::string MergedInstructions() const;
@@ -142,7 +149,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void EndSubscription(const SharedOpen& open);
   std::string SubscriptionEnd(const SharedOpen& open) const;
   void FailInquiries(const SharedOpen& open);
-  void TakeProgress(const mcp::Message& notification);
+  void TakeProgress(const SharedLink& link, const mcp::Message& notification);
   void TakeUpstreamCancel(const SharedLink& link, const mcp::Message& notification);
   // The outlet of what a message belongs to; the general one where it belongs to no request. May be null.
   SharedOutlet OutletFor(const SharedLink& link, const SharedExchange& during) const;
@@ -161,6 +168,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const FrontServices services_;
   const std::shared_ptr<const keys::Secret> token_;
   std::string version_;
+  std::string permit_id_;
   bool initializing_ = false;
   bool modern_ = false;
   bool closed_ = false;
@@ -173,7 +181,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<int64_t, SharedOpen> by_token_;  // by upstream_token
   std::map<int64_t, Asked> asked_;          // by the id the client was given
   std::vector<std::shared_ptr<Subscription>> subscriptions_;
-  int64_t last_token_ = 0;
   int64_t last_asked_ = 0;
   int64_t last_request_ = 0;
   std::chrono::steady_clock::time_point last_used_ = std::chrono::steady_clock::now();

@@ -90,7 +90,7 @@ asio::awaitable<void> Session::Listen(SharedOpen open, const mcp::Message& reque
       const std::vector<SharedLink> links = co_await LinksFor(uri);
       if (links.empty() || !links.front()->Has("resources", "subscribe") || open->cancelled) continue;
       subscription->watched.emplace_back(uri, links.front());
-      co_await links.front()->Watch(uri);
+      co_await links.front()->Watch(this, uri);
       absl::StrAppend(&uris, uris.empty() ? "[" : ",", mcp::Quote(uri));
     }
     if (subscription->tools) add("toolsListChanged", "true");
@@ -133,7 +133,7 @@ void Session::EndSubscription(const SharedOpen& open) {
   if (found == subscriptions_.end()) return;
   const std::shared_ptr<Subscription> subscription = *found;
   subscriptions_.erase(found);
-  for (const auto& [uri, link] : subscription->watched) link->Unwatch(uri);
+  for (const auto& [uri, link] : subscription->watched) link->Unwatch(this, uri);
 }
 
 void Session::CheckSubscriptions() {

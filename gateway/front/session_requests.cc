@@ -99,7 +99,7 @@ asio::awaitable<void> Session::CallTool(SharedOpen open, const mcp::Message& req
   }
   open->progress_token = call.progress_token;
   if (!call.progress_token.empty()) {
-    open->upstream_token = ++last_token_;
+    open->upstream_token = NewToken();
     by_token_[open->upstream_token] = open;
     order.progress_token = absl::StrCat(open->upstream_token);
   }
@@ -108,11 +108,12 @@ asio::awaitable<void> Session::CallTool(SharedOpen open, const mcp::Message& req
   // Without a link there is no grant on the upstream: tallyd says so, with its receipt.
   if (const SharedLink link = FindLink(config->first)) {
     open->link = link;
-    order.upstream = [link] { return link->Ready(); };
+    order.upstream = [link, tool = order.tool] { return link->ReadyFor(tool); };
     order.session_ended = [link] { link->Drop(); };
     order.param_headers = [link, tool = order.tool] { return link->ParamHeaders(tool); };
   }
-  order.capabilities = open->capabilities;
+  // A shared process is to ask nobody.
+  if (!open->link || !open->link->shared()) order.capabilities = open->capabilities;
   if (!modern_) {
     order.ask = [self, open](std::string requests, std::chrono::milliseconds at_most) {
       return self->AskClient(open, std::move(requests), at_most);
@@ -140,7 +141,8 @@ asio::awaitable<UpstreamAnswer> Session::Forward(SharedOpen open, SharedLink lin
   std::function<void(const SharedExchange&)> sent = [open](const SharedExchange& exchange) {
     open->exchange = exchange;
   };
-  co_return co_await link->Ask(std::move(method), std::move(params), std::move(sent));
+  auto audit = AuditOfReads(services_.audit, link->name(), permit_id_);
+  co_return co_await link->Ask(std::move(method), std::move(params), std::move(sent), std::move(audit));
 }
 
 std::string Session::WithOurToken(const SharedOpen& open, std::string params) {
@@ -151,7 +153,7 @@ std::string Session::WithOurToken(const SharedOpen& open, std::string params) {
   if (token == nullptr) return params;
   if (open->upstream_token == 0) {
     open->progress_token = *token;
-    open->upstream_token = ++last_token_;
+    open->upstream_token = NewToken();
     by_token_[open->upstream_token] = open;
   }
   return mcp::WithMember(params, "_meta",
@@ -196,28 +198,61 @@ asio::awaitable<std::vector<SharedLink>> Session::LinksFor(std::string uri) {
 asio::awaitable<void> Session::AskAboutResource(SharedOpen open, const mcp::Message& request) {
   const auto uri = StringMember(request.params, "uri");
   if (!uri) co_return Fail(open, mcp::code::kInvalidParams, "A resource is named by its uri.");
+  if (request.method == mcp::method::kResourcesSubscribe) co_return co_await Subscribe(open, request, *uri);
+  if (request.method == mcp::method::kResourcesUnsubscribe) co_return co_await Unsubscribe(open, request, *uri);
   UpstreamAnswer answer;
   std::string upstream;
   // Reading changes nothing, so that whoever may have it can be asked in turn.
   const std::vector<SharedLink> links = co_await LinksFor(*uri);
   for (const SharedLink& link : links) {
     upstream = link->name();
-    const bool subscribe = request.method == mcp::method::kResourcesSubscribe;
-    if (link->modern() && request.method != mcp::method::kResourcesRead) {
-      // 2026-07-28 has a stream for it in place of a request.
-      if (!link->Has("resources", "subscribe")) continue;
-      if (subscribe) {
-        co_await link->Watch(*uri);
-      } else {
-        link->Unwatch(*uri);
-      }
-      co_return Answer(open, "{}");
-    }
     answer = co_await Forward(open, link, request.method, request.params);
     if (answer.how == How::kResult || open->cancelled) break;
   }
   if (upstream.empty()) co_return Fail(open, mcp::code::kResourceNotFound, "No upstream has resources.");
   AnswerAs(open, answer, upstream);
+}
+
+asio::awaitable<void> Session::Subscribe(SharedOpen open, const mcp::Message& request, std::string uri) {
+  UpstreamAnswer answer;
+  std::string upstream;
+  const std::vector<SharedLink> links = co_await LinksFor(uri);
+  for (const SharedLink& link : links) {
+    const bool before = link->Watches(this, uri);
+    if (link->modern()) {
+      // 2026-07-28 has a stream for it in place of a request.
+      if (!link->Has("resources", "subscribe")) continue;
+      if (!before) co_await link->Watch(this, uri);
+      co_return Answer(open, "{}");
+    }
+    upstream = link->name();
+    // Before it is asked: the first update may come before the answer.
+    if (!link->NoteWatch(this, uri)) {
+      co_return Fail(open, mcp::code::kInvalidRequest, "The session has as many subscriptions as it may have.");
+    }
+    answer = co_await Forward(open, link, request.method, request.params);
+    if (answer.how == How::kResult && !closed_) break;
+    if (!before || closed_) link->DropWatch(this, uri);
+    if (open->cancelled) break;
+  }
+  if (upstream.empty()) co_return Fail(open, mcp::code::kResourceNotFound, "No upstream has resources.");
+  AnswerAs(open, answer, upstream);
+}
+
+asio::awaitable<void> Session::Unsubscribe(SharedOpen open, const mcp::Message& request, std::string uri) {
+  const auto links = links_;
+  for (const auto& [name, link] : links) {
+    if (!link->Watches(this, uri)) continue;
+    if (link->modern()) {
+      link->Unwatch(this, uri);
+      continue;
+    }
+    // Others may want it still: then the upstream hears nothing of it.
+    if (!link->DropWatch(this, uri)) continue;
+    const UpstreamAnswer answer = co_await Forward(open, link, request.method, request.params);
+    co_return AnswerAs(open, answer, name);
+  }
+  Answer(open, "{}");
 }
 
 asio::awaitable<void> Session::Complete(SharedOpen open, const mcp::Message& request) {
@@ -248,7 +283,7 @@ asio::awaitable<void> Session::SetLevel(SharedOpen open, const mcp::Message& req
   const auto links = links_;
   for (const auto& [name, link] : links) {
     // 2026-07-28 knows levels of requests alone.
-    if (!link->Has("logging") || link->modern()) continue;
+    if (!link->Has("logging") || link->modern() || link->shared()) continue;
     const UpstreamAnswer one = co_await Forward(open, link, request.method, request.params);
     if (one.how != How::kRpcError) continue;
     answer = one;
@@ -281,6 +316,9 @@ asio::awaitable<std::vector<std::string>> Session::Merged(ListKind kind) {
         continue;
       }
       if (kind == ListKind::kTools && GrantFor(*permit.value(), *joined) == nullptr) continue;
+      if (kind == ListKind::kTools) {
+        if (const bool allowed = co_await link->Allows(*own); !allowed) continue;  // reported where it was seen
+      }
       if (kind == ListKind::kTools && link->modern() && !MarksFit(item)) {
         ops::LogWarning("tool_left_out", {{"upstream", name}, {"why", "its x-mcp-header marks break the rules"}});
         continue;

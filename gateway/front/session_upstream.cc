@@ -31,28 +31,20 @@ std::string_view CapabilityFor(std::string_view method) {
 void Session::TakeFromUpstream(const SharedLink& link, const mcp::Message& message, const SharedExchange& during) {
   namespace notification = mcp::notification;
   if (message.kind == mcp::Message::Kind::kRequest) return TakeUpstreamRequest(link, message, during);
-  if (message.method == notification::kProgress) return TakeProgress(message);
+  if (message.method == notification::kProgress) return TakeProgress(link, message);
   if (message.method == notification::kCancelled) return TakeUpstreamCancel(link, message);
-  SharedOutlet outlet = general_;
-  if (message.method == notification::kToolsChanged) {
-    link->Changed(ListKind::kTools);
-  } else if (message.method == notification::kResourcesChanged) {
-    link->Changed(ListKind::kResources);
-    link->Changed(ListKind::kTemplates);
-  } else if (message.method == notification::kPromptsChanged) {
-    link->Changed(ListKind::kPrompts);
-  } else if (message.method != notification::kResourcesUpdated) {
-    outlet = OutletFor(link, during);
+  const bool of_no_request =
+      message.method == notification::kToolsChanged || message.method == notification::kResourcesChanged ||
+      message.method == notification::kPromptsChanged || message.method == notification::kResourcesUpdated;
+  if (!of_no_request) {
+    const SharedOutlet outlet = OutletFor(link, during);
     if (outlet) outlet->Send(mcp::NotificationText(message.method, message.params));
     return;
   }
   if (modern_) return Publish(link, message);
-  if (link->modern()) {
-    // The subscription is the gateway's own.
-    if (outlet) outlet->Send(mcp::NotificationText(message.method, WithoutSubscription(message.params)));
-    return;
-  }
-  if (outlet) outlet->Send(mcp::NotificationText(message.method, message.params));
+  // To an upstream of 2026-07-28 the subscription is the gateway's own.
+  const std::string params = link->modern() ? WithoutSubscription(message.params) : message.params;
+  if (general_) general_->Send(mcp::NotificationText(message.method, params));
 }
 
 void Session::TakeUpstreamRequest(const SharedLink& link, const mcp::Message& request, const SharedExchange& during) {
@@ -115,7 +107,12 @@ void Session::TakeUpstreamCancel(const SharedLink& link, const mcp::Message& not
   }
 }
 
-void Session::TakeProgress(const mcp::Message& notification) {
+int64_t Session::NewToken() {
+  static int64_t last = 0;  // the loop's
+  return ++last;
+}
+
+void Session::TakeProgress(const SharedLink& link, const mcp::Message& notification) {
   const auto params = mcp::RawObject::Parse(notification.params.empty() ? std::string_view("{}")
                                                                         : std::string_view(notification.params));
   const std::string_view* token = params.ok() ? params->Find(mcp::meta::kProgressToken) : nullptr;
@@ -123,7 +120,8 @@ void Session::TakeProgress(const mcp::Message& notification) {
   const auto found = number ? by_token_.find(*number) : by_token_.end();
   if (found == by_token_.end()) return;
   const SharedOpen& open = found->second;
-  if (open->cancelled) return;
+  // Another upstream's request is none of its business.
+  if (open->cancelled || open->link != link) return;
   open->outlet->Send(mcp::NotificationText(
       notification.method, mcp::WithMember(notification.params, mcp::meta::kProgressToken, open->progress_token)));
 }

@@ -1,4 +1,4 @@
-// One agent on the gateway's own standard streams; and `check`.
+// One agent on the gateway's own standard streams.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,18 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Program() { return std::string(std::getenv("TALLY_BIN")) + "/tally-gateway"; }
-
-// Runs a shell command to its end; its output, and its exit status in `status`.
-std::string Shell(const std::string& command, int* status) {
-  std::string output;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 4096> buffer;
-  while (const size_t size = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), size);
-  *status = WEXITSTATUS(pclose(pipe));
-  return output;
-}
-
 class StdioFrontTest : public ::testing::Test {
  protected:
   // One gateway a folder: the one on HTTP makes room first.
@@ -43,7 +31,7 @@ class StdioFrontTest : public ::testing::Test {
     std::ofstream(script) << lines;
     const std::string output =
         Shell("(cat " + script + "; sleep 3) | TALLY_PERMIT_TOKEN=$(cat " + (gateway_.folder() / "token").string() +
-                  ") timeout 60 " + Program() + " serve --stdio " + gateway_.ConfigPath() + " 2>/dev/null",
+                  ") timeout 60 " + GatewayProgram() + " serve --stdio " + gateway_.ConfigPath() + " 2>/dev/null",
               status);
     std::vector<Json> messages;
     std::istringstream text(output);
@@ -113,21 +101,6 @@ TEST_F(StdioFrontTest, LinesThatAreNoMessagesAreAnsweredAndTheNextOnesServed) {
   }
   EXPECT_EQ(errors, 4);
   EXPECT_EQ(results, 1);
-}
-
-TEST_F(StdioFrontTest, CheckListsTheToolsOfEveryUpstream) {
-  int status = -1;
-  const std::string output = Shell(Program() + " check " + gateway_.ConfigPath(), &status);
-  EXPECT_EQ(status, 0);
-  EXPECT_THAT(output, HasSubstr("led__append: sent once"));
-}
-
-TEST_F(StdioFrontTest, CheckSaysWhichUpstreamCannotBeHad) {
-  std::ofstream(gateway_.ConfigPath(), std::ios::app) << "\n[upstreams.none]\ncommand = \"/nonexistent\"\n";
-  int status = -1;
-  const std::string output = Shell(Program() + " check " + gateway_.ConfigPath() + " 2>/dev/null", &status);
-  EXPECT_EQ(status, 1);
-  EXPECT_THAT(output, HasSubstr("none: cannot be had"));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -32,11 +34,6 @@ namespace fs = std::filesystem;
 }
 
 std::string SourceFolder() { return (fs::current_path() / "tests" / "gateway").string(); }
-
-void WriteFile(const fs::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
-}
 
 v1::Limit Unlimited() {
   v1::Limit limit;
@@ -90,6 +87,11 @@ HttpAnswer Parse(const std::string& bytes) {
 }
 
 }  // namespace
+
+void WriteFile(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+}
 
 Fleet& TheFleet() {
   static Fleet fleet(Postgres::Shared(), 1);
@@ -198,17 +200,15 @@ TestGateway::TestGateway(Options options) {
             absl::StrCat("shutdown_grace = \"2s\"\n[listen]\naddress = \"127.0.0.1:0\"\n[tallyd]\nserver = \"", tallyd,
                          "\"\ncredential_file = \"credential\"\ntimeout = \"3s\"\ntry_timeout = \"2s\"\n", options.top,
                          "\n[upstreams.led]\n", upstream, options.upstream, "\n"));
-  Start();
+  if (options.start) Start();
 }
 
 void TestGateway::Start() {
   static int runs = 0;
-  const char* programs = std::getenv("TALLY_BIN");
-  if (programs == nullptr) Die("TALLY_BIN must name the folder of the programs under test");
   process_ = nullptr;
-  process_ = std::make_unique<Process>(
-      std::vector<std::string>{absl::StrCat(programs, "/tally-gateway"), "serve", ConfigPath()},
-      std::map<std::string, std::string>{}, folder_ / absl::StrCat("log-", ++runs));
+  log_ = folder_ / absl::StrCat("log-", ++runs);
+  process_ = std::make_unique<Process>(std::vector<std::string>{GatewayProgram(), "serve", ConfigPath()},
+                                       std::map<std::string, std::string>{}, log_);
   port_ = Json::parse(process_->AwaitLine("\"listening\""))["port"];
 }
 
@@ -235,6 +235,21 @@ Json HttpAnswer::answer() const {
     if (message.contains("result") || message.contains("error")) return message;
   }
   return Json();
+}
+
+std::string GatewayProgram() {
+  const char* programs = std::getenv("TALLY_BIN");
+  if (programs == nullptr) Die("TALLY_BIN must name the folder of the programs under test");
+  return absl::StrCat(programs, "/tally-gateway");
+}
+
+std::string Shell(const std::string& command, int* status) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> buffer;
+  while (const size_t size = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), size);
+  *status = WEXITSTATUS(pclose(pipe));
+  return output;
 }
 
 HttpAnswer Http(int port, const std::string& method, const std::map<std::string, std::string>& headers,

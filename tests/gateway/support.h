@@ -22,6 +22,8 @@ Fleet& TheFleet();
 // A permit for everything the ledger server has, each act allowed `cap` times.
 v1::MintResponse MintFor(const std::vector<std::string>& tools, int64_t cap = 1000);
 
+void WriteFile(const std::filesystem::path& path, const std::string& text);  // mode 0600
+
 // A folder that goes with this object.
 class Folder {
  public:
@@ -62,6 +64,7 @@ class TestGateway {
     std::string top = "";       // more lines for the config, top level tables
     std::string tallyd = "";    // another server than TheFleet()'s
     std::string server = "upstream.py";
+    bool start = true;  // else Start() does it
   };
   TestGateway() : TestGateway(Options()) {}
   explicit TestGateway(Options options);
@@ -73,14 +76,22 @@ class TestGateway {
   // What was really done, without the server's notes about itself, which begin with '#'.
   std::vector<std::string> Effects() const;
   std::vector<std::string> Notes() const;
+  // What the gateway that runs now has logged.
+  std::string Log() const { return ReadText(log_); }
   std::string ConfigPath() const { return (folder_ / "gateway.toml").string(); }
 
  private:
   Folder folder_;
   std::unique_ptr<Process> upstream_;
   std::unique_ptr<Process> process_;
+  std::filesystem::path log_;
   int port_ = 0;
 };
+
+// The path of tally-gateway.
+std::string GatewayProgram();
+// Runs a shell command to its end; its output, and its exit status in `status`.
+std::string Shell(const std::string& command, int* status);
 
 struct HttpAnswer {
   int status = 0;                              // 0: none came

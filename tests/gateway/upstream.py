@@ -1,7 +1,8 @@
 """An MCP server that is nothing but honest: each effect is a line in a file of its own, written before the answer.
 
 What a call does is in its arguments: {"text": "...", "then": "answer" | "die" | "sleep" | "garbage" | "error" | "silence",
-"seconds": 1, "status": 502}. Speaks on stdio, or with --http on a port that it prints.
+"seconds": 1, "status": 502}. Speaks on stdio, or with --http on a port that it prints. A file LEDGER.tools holds its
+tools, if it is there.
 """
 import json
 import os
@@ -14,6 +15,13 @@ LEDGER = os.environ["LEDGER"]
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 TOOLS = [{"name": name, "description": "appends a line", "inputSchema": SCHEMA, "x-number": 12345678901234567890}
          for name in ("append", "other", "look")]
+
+
+def tools():
+    if not os.path.exists(LEDGER + ".tools"):
+        return TOOLS
+    with open(LEDGER + ".tools") as file:
+        return json.load(file)
 
 
 def append(text):
@@ -30,20 +38,58 @@ def text_result(text, error=False):
     return result
 
 
+def first_under(key):
+    """Whether this is the first request with this key; like a provider that remembers keys for good."""
+    append("# key %s" % key)
+    try:
+        os.close(os.open("%s.key-%s" % (LEDGER, key), os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def keyed(arguments, send):
+    """A tool that carries out one call a key. `then` says what it does the first time, `again` what every other time."""
+    first = first_under(arguments["key"])
+    if first:
+        append(arguments.get("text", ""))
+    then = arguments.get("then" if first else "again", "answer")
+    if then in ("sleep", "die late"):
+        time.sleep(arguments.get("seconds", 3))
+    if then in ("die", "die late"):
+        os._exit(9)
+    if then == "error":
+        return {"result": text_result("the account is closed", error=True)}
+    if then == "lost":
+        return {"result": text_result("fetch failed", error=True)}
+    if then == "rpc":
+        return {"error": {"code": -32602, "message": "as asked"}}
+    return {"result": text_result("done: " + arguments.get("text", ""))}
+
+
 def progress(params, send):
     token = params.get("_meta", {}).get("progressToken")
     if token is not None:
         send({"jsonrpc": "2.0", "method": "notifications/progress",
-              "params": {"progressToken": token, "progress": 1, "total": 2}})
+              "params": {"progressToken": token, "progress": 1, "total": 2,
+                         "message": params.get("arguments", {}).get("text", "")}})
 
 
 def call(params, send, ask):
     arguments = params.get("arguments", {})
     then = arguments.get("then", "answer")
+    if params["name"] == "pay":
+        return keyed(arguments, send)
     if params["name"] == "look":
         return {"result": text_result(json.dumps(params, sort_keys=True))}
     append(arguments.get("text", ""))
     progress(params, send)
+    if then == "big":
+        return {"result": text_result("x" * arguments["bytes"])}
+    if then == "log":
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": "a secret"}})
+    if then == "changed":
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if then == "die":
         os._exit(9)
     if then == "sleep":
@@ -70,7 +116,7 @@ def handle(message, send, ask):
                                             "logging": {}, "completions": {}},
                            "serverInfo": {"name": "ledger", "version": "1"}}}
     if method == "tools/list":
-        return {"result": {"tools": TOOLS}}
+        return {"result": {"tools": tools()}}
     if method == "tools/call":
         return call(params, send, ask)
     if method == "resources/list":
@@ -80,6 +126,8 @@ def handle(message, send, ask):
     if method == "resources/read":
         return {"result": {"contents": [{"uri": params["uri"], "text": "the ledger"}]}}
     if method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping"):
+        if method != "ping":
+            append("# " + method)
         if method == "resources/subscribe":
             send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
         return {"result": {}}
@@ -176,7 +224,11 @@ class Http(BaseHTTPRequestHandler):
             if "method" not in message:
                 ASKED.take(message)
             return self.reply(202)
-        if "status" in arguments:
+        if "status" in arguments and "key" in arguments:
+            if first_under(arguments["key"]):
+                append(arguments.get("text", ""))
+                return self.reply(arguments["status"], b"{}")
+        elif "status" in arguments:
             if arguments["status"] >= 500:
                 append(arguments.get("text", ""))
             return self.reply(arguments["status"], b"{}")
@@ -184,6 +236,10 @@ class Http(BaseHTTPRequestHandler):
             if name in self.headers:
                 append("# header %s" % name)
         headers = [("Mcp-Session-Id", "abc")] if message["method"] == "initialize" else []
+        if message["method"] == "tools/list":
+            append("# tools/list")
+            if os.path.exists(LEDGER + ".down"):
+                return self.reply(503)
         if message["method"] != "tools/call":
             answer = handle(message, lambda unused: None, None)
             return self.reply(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode(),

@@ -126,6 +126,9 @@ TEST(GatewayConfig, ReplayNeedsItsKeyAndWindowAndTheyNeedReplay) {
   EXPECT_THAT(Wrong(tool + "replay_window = \"1h\"\n"), HasSubstr("only with replay = \"keyed\""));
   EXPECT_THAT(Wrong(tool + "replay = \"keyed\"\nkey = { argument = \"k\" }\nreplay_window = \"30s\"\n"),
               HasSubstr("must be above the tool's timeout"));
+  EXPECT_THAT(Wrong(tool + "replay = \"keyed\"\nkey = { argument = \"k\" }\nreplay_window = \"60s\"\n"),
+              HasSubstr("it would never be sent again"));
+  EXPECT_EQ(Wrong(tool + "replay = \"keyed\"\nkey = { argument = \"k\" }\nreplay_window = \"61s\"\n"), "");
   EXPECT_THAT(Wrong(tool + "replay = \"keyed\"\nkey = { argument = \"k\", meta = \"m\" }\nreplay_window = \"1h\"\n"),
               HasSubstr("must be one of"));
   EXPECT_THAT(Wrong(tool + "replay = \"keyed\"\nkey = {}\nreplay_window = \"1h\"\n"), HasSubstr("must be one of"));
@@ -136,6 +139,24 @@ TEST(GatewayConfig, ReplayNeedsItsKeyAndWindowAndTheyNeedReplay) {
       HasSubstr("is put where the key is"));
   EXPECT_THAT(Wrong(tool + "replay = \"keyed\"\nkey = { header = \"X-Key\" }\nreplay_window = \"1h\"\n"),
               HasSubstr("a command has none"));
+}
+
+TEST(GatewayConfig, WhatErrorsMeanIsSettledWhenItIsRead) {
+  const auto config =
+      ParseConfig("[mcp]\nuncertain_words = [\"try later\"]\n" + std::string(kUpstream) +
+                      "[upstreams.u.tools.t]\nerror_rules = [{ pattern = \"card declined\", means = \"no_effect\" }]\n",
+                  "f");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const UpstreamConfig& upstream = config->upstreams.at("u");
+  EXPECT_TRUE(upstream.ForTool("any").judged_by.LooksUncertain("please TRY LATER"));
+  EXPECT_EQ(upstream.ForTool("any").judged_by.Find("card declined"), nullptr);
+  EXPECT_TRUE(upstream.ForTool("t").judged_by.LooksUncertain("please TRY LATER"));
+  ASSERT_NE(upstream.ForTool("t").judged_by.Find("the card declined it"), nullptr);
+  EXPECT_EQ(*upstream.ForTool("t").judged_by.Find("the card declined it"), mcp::ErrorRule::Means::kNoEffect);
+}
+
+TEST(GatewayConfig, OnlyACommandCanBeShared) {
+  EXPECT_THAT(Wrong("[upstreams.u]\nurl = \"https://x/mcp\"\nshared = true\n"), HasSubstr("is for a command"));
 }
 
 TEST(GatewayConfig, HeadersThatLibrariesResendOrThatBelongToMcpAreRefused) {
