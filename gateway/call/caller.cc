@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gateway/call/placement.h"
+#include "gateway/call/sends.h"
 #include "gateway/mcp/judge.h"
 #include "gateway/mcp/protocol.h"
 #include "gateway/mcp/raw.h"
@@ -51,6 +52,12 @@ void AddReceipts(const Receipts& receipts, std::vector<std::string>& ids) {
 int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// A gateway of the same kind further up has the call, and sends nothing again for being asked again.
+bool IsParkedFurtherUp(const UpstreamAnswer& answer) {
+  const auto object = mcp::RawObject::Parse(answer.how == How::kResult ? answer.result : answer.error.data);
+  return object.ok() && mcp::NestedErrorOf(*object).has_value();
 }
 
 std::string_view Word(Meaning meaning) {
@@ -231,6 +238,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // The call is sent once; where the upstream asks for input, once more for each answer that the agent brings.
   asio::awaitable<void> SendRounds(SharedUpstream upstream, client::SendDeadline started, CallParts parts) {
     lease_ = Lease{started, grant_.lease_ms()};
+    started_ = started;
     Put(order_.config.key, ProviderKey(grant_.call_id()), parts);
     Put(order_.config.reference, ProviderReference(grant_.call_id()), parts);
     // Weak: the session keeps the exchange until this call is over, which it would never be if the exchange kept it.
@@ -271,6 +279,8 @@ class Call : public std::enable_shared_from_this<Call> {
         if (const auto value = mcp::ParamHeaderValue(param, parts.arguments)) request.headers[param.header] = *value;
       }
     }
+    OutgoingRequest again;
+    if (order_.config.keyed) again = request;
     request.gate = std::move(gate);
     const auto began = std::chrono::steady_clock::now();
     const SharedExchange exchange = upstream->Send(std::move(request));
@@ -294,7 +304,16 @@ class Call : public std::enable_shared_from_this<Call> {
         asked_result_ = exchange->answer().result;
         co_return asked;
       }
-      co_await Conclude(exchange->answer(), began, exchange);
+    }
+    if (order_.config.keyed && (!answered || MayAskAgain(exchange->answer()))) {
+      Sent first{upstream, exchange, began, send_};
+      co_await SendAgain(std::move(first), std::move(again));
+      co_return std::nullopt;
+    }
+    if (answered) {
+      const Meaning meaning = MeaningOf(exchange->answer());
+      Audit(Word(meaning), began, exchange);
+      co_await Conclude(exchange->answer(), meaning);
       co_return std::nullopt;
     }
     co_await Uncertain(began, exchange);
@@ -412,6 +431,126 @@ class Call : public std::enable_shared_from_this<Call> {
     RefuseUncertain(committed, "INPUT_MISSING", why);
   }
 
+  bool MayAskAgain(const UpstreamAnswer& answer) const {
+    return MeaningOf(answer) == Meaning::kUncertain && !(modern_ && IsIncomplete(answer)) &&
+           !IsParkedFurtherUp(answer) && !NeedsCapability(answer);
+  }
+
+  // A keyed tool whose first send may have been carried out, or not: the same bytes go again under the same key, until
+  // one of them is answered with success. Meanwhile the attempt stays open; the agent waits no longer than for one.
+  asio::awaitable<void> SendAgain(Sent first, OutgoingRequest request) {
+    Sends sends(caller_.loop_);
+    agent_until_ = first.began + order_.config.timeout;
+    sends.Add(first.upstream, first.exchange, first.began, first.number).heard = first.exchange->done();
+    TakePartial(first.exchange->answer());
+    AuditSend(first.exchange->done() ? Word(Meaning::kUncertain) : "no_answer", first);
+    Heard heard = Heard::kUncertain;
+    for (int number = 2; number <= kSendsMax && heard <= Heard::kUncertain; ++number) {
+      heard = co_await Hear(sends, Sends::Clock::now() + PauseBefore(number));
+      if (heard > Heard::kUncertain) break;
+      const bool may = co_await MaySendAgain();
+      if (!may) break;
+      const absl::StatusOr<SharedUpstream> upstream = co_await order_.upstream();
+      if (!upstream.ok()) continue;
+      modern_ = mcp::version::IsModern((*upstream)->version());
+      OutgoingRequest same = request;
+      same.gate = [started = *started_, limits = Limits(), lease_ms = lease_ms_] {
+        const auto elapsed = ElapsedOf(started);
+        return elapsed && limits.Allow(*elapsed) && *elapsed + limits.timeout <= milliseconds(lease_ms);
+      };
+      const auto began = Sends::Clock::now();
+      const SharedExchange exchange = (*upstream)->Send(std::move(same));
+      if (order_.sent) order_.sent(exchange);
+      const Sent& sent = sends.Add(*upstream, exchange, began, ++send_);
+      heard = Heard::kNothing;
+      while (!sent.heard && heard <= Heard::kUncertain && Sends::Clock::now() < began + order_.config.timeout) {
+        heard = co_await Hear(sends, began + order_.config.timeout);
+      }
+      // Not one byte, and none to come: it waits in a queue still.
+      if (!exchange->done() && exchange->Abandon()) exchange->FinishWithNothing("it was not written in time");
+      if (!exchange->done()) AuditSend("no_answer", sent);
+    }
+    if (heard == Heard::kSuccess) co_return;
+    v1::CommitRequest commit = CommitOf(v1::OUTCOME_UNCERTAIN);
+    commit.set_partial_answer(partial_);
+    const auto committed = co_await caller_.settler_.Settle(std::move(commit))->Wait(kReceiptPatience);
+    if (committed) AddReceipts(committed->receipts(), receipt_ids_);
+    RefuseUncertain(committed, "NO_ANSWER", "");
+    late_ = true;
+    const auto until = Sends::Clock::now() + order_.config.late_answer_window;
+    while (heard != Heard::kSuccess && sends.outstanding() && Sends::Clock::now() < until) {
+      heard = co_await Hear(sends, until);
+    }
+  }
+
+  // In this order: what ends the sending comes last.
+  enum class Heard { kNothing, kUncertain, kError, kSuccess };
+
+  // The next answer to any of the sends. When the agent's time is over it is told meanwhile.
+  asio::awaitable<Heard> Hear(Sends& sends, Sends::Clock::time_point until) {
+    while (true) {
+      const bool waits = order_.answer != nullptr;
+      Sent* sent = co_await sends.Next(waits ? std::min(until, agent_until_) : until);
+      if (sent != nullptr) co_return co_await Weigh(*sent);
+      if (waits && Sends::Clock::now() >= agent_until_) RefuseUncertain(std::nullopt, "NO_ANSWER", "");
+      if (Sends::Clock::now() >= until) co_return Heard::kNothing;
+    }
+  }
+
+  // Another send of this attempt is always unanswered: only success ends it.
+  asio::awaitable<Heard> Weigh(const Sent& sent) {
+    const UpstreamAnswer& answer = sent.exchange->answer();
+    if (!sent.exchange->written()) {
+      AuditSend("not_sent", sent);
+      co_return Heard::kUncertain;
+    }
+    mcp::Reply reply = answer.reply();
+    reply.earlier_send_unanswered = true;
+    const bool incomplete = modern_ && IsIncomplete(answer);
+    const Meaning meaning = incomplete ? Meaning::kUncertain : mcp::Judge(reply, order_.config.judged_by);
+    AuditSend((late_ ? "late_" : "") + std::string(Word(meaning)), sent);
+    if (meaning == Meaning::kSucceeded) {
+      co_await Conclude(answer, meaning);
+      co_return Heard::kSuccess;
+    }
+    if (answer.session_ended && order_.session_ended) order_.session_ended();
+    TakePartial(answer);
+    // The provider's answer to this key, it seems: it would be the same again.
+    co_return MeaningOf(answer) == Meaning::kToolError || incomplete ? Heard::kError : Heard::kUncertain;
+  }
+
+  void TakePartial(const UpstreamAnswer& answer) {
+    partial_ = (answer.result.empty() ? answer.partial : answer.result).substr(0, kPartialBytesMax);
+  }
+
+  ReplayLimits Limits() const {
+    return {order_.config.replay_window, order_.config.timeout, caller_.config_.tallyd.lease_margin};
+  }
+
+  static std::optional<milliseconds> ElapsedOf(const client::SendDeadline& started) {
+    const auto elapsed = started.ElapsedNs();
+    if (!elapsed) return std::nullopt;
+    return milliseconds(*elapsed / 1'000'000 + 1);
+  }
+
+  // The provider still remembers the key, the permit is active, and tallyd has moved the lease's end to where an answer
+  // will have come. Whatever cannot be told is no.
+  asio::awaitable<bool> MaySendAgain() {
+    const auto elapsed = ElapsedOf(*started_);
+    const bool trace = caller_.audit_.healthy() || caller_.config_.audit.on_failure == Config::AuditFailure::kOpen;
+    if (!caller_.taking_ || !trace || !elapsed || !Limits().Allow(*elapsed)) co_return false;
+    const std::string token(order_.permit_token->Expose());
+    caller_.authority_.ForgetPermit(token);
+    const auto permit = co_await caller_.authority_.GetPermit(token);
+    if (!permit.ok() || permit.value()->state() != v1::ACTIVE) co_return false;
+    const v1::ExtendRequest extend = ExtendBy((order_.config.timeout + caller_.config_.tallyd.lease_margin).count());
+    const auto extended = co_await caller_.authority_.Extend(extend);
+    if (!extended.ok() || extended.value().has_refusal() || extended.value().state() != v1::AUTHORIZED) co_return false;
+    // Both ends are by tallyd's clock, and the grant came after `started_`: never later than it is.
+    lease_ms_ = grant_.lease_ms() + (extended.value().lease_end_us() - grant_.lease_end_us()) / 1000;
+    co_return true;
+  }
+
   std::string Params(const CallParts& parts, const std::string& state) const {
     std::string params = absl::StrCat(R"({"name":)", mcp::Quote(order_.tool));
     if (!parts.arguments.empty()) absl::StrAppend(&params, R"(,"arguments":)", parts.arguments);
@@ -457,12 +596,10 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
   // An answer came in time.
-  asio::awaitable<void> Conclude(const UpstreamAnswer& answer, std::chrono::steady_clock::time_point began,
-                                 const SharedExchange& exchange) {
-    const Meaning meaning = MeaningOf(answer);
-    Audit(Word(meaning), began, exchange);
+  asio::awaitable<void> Conclude(const UpstreamAnswer& answer, Meaning meaning) {
     if (answer.session_ended && order_.session_ended) order_.session_ended();
     v1::CommitRequest commit = CommitOf(meaning, answer);
+    if (!order_.answer) commit.set_undelivered(true);
     const auto committed = co_await caller_.settler_.Settle(commit)->Wait(kReceiptPatience);
     if (committed) AddReceipts(committed->receipts(), receipt_ids_);
     if (meaning == Meaning::kUncertain && NeedsCapability(answer)) co_return RefuseCapability(answer.error);
@@ -561,6 +698,11 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
   void Audit(std::string_view outcome, std::chrono::steady_clock::time_point began, const SharedExchange& exchange) {
+    AuditSend(outcome, Sent{nullptr, exchange, began, send_});
+  }
+
+  void AuditSend(std::string_view outcome, const Sent& sent) {
+    const SharedExchange& exchange = sent.exchange;
     AuditEntry entry;
     entry.time_us = exchange->sent_at_us();
     entry.method = std::string(mcp::method::kToolsCall);
@@ -570,10 +712,10 @@ class Call : public std::enable_shared_from_this<Call> {
     entry.call_id = grant_.call_id();
     entry.attempt_id = request_.attempt_id();
     entry.attempt = grant_.attempt_number();
-    entry.send = send_;
+    entry.send = sent.number;
     entry.outcome = outcome;
     entry.latency_us =
-        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - began).count();
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - sent.began).count();
     caller_.audit_.Write(entry);
   }
 
@@ -588,6 +730,12 @@ class Call : public std::enable_shared_from_this<Call> {
   int send_ = 1;
   int64_t sent_at_us_ = 0;
   bool modern_ = false;  // the upstream's era
+  // Of a call that is sent again:
+  std::optional<client::SendDeadline> started_;  // before Authorize
+  Sends::Clock::time_point agent_until_{};       // then the agent is told that nobody knows
+  std::string partial_;                          // what came last in place of success
+  int64_t lease_ms_ = 0;                         // after started_
+  bool late_ = false;                            // it was committed as uncertain
 };
 
 Caller::Caller(asio::any_io_executor loop, const Config& config, Authority& authority, Journal& journal,

@@ -59,6 +59,12 @@ void Exchange::Finish(UpstreamAnswer answer) {
   gate_ = nullptr;
   answer_ = std::move(answer);
   changed_.cancel();
+  if (const auto when_done = std::exchange(when_done_, nullptr)) when_done();
+}
+
+void Exchange::WhenDone(std::function<void()> done) {
+  if (done_) return done();
+  when_done_ = std::move(done);
 }
 
 void Exchange::FinishWithNothing(std::string why) {

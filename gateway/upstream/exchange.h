@@ -48,6 +48,9 @@ class Exchange {
 
   // Waits until there is an answer, at most so long. True: there is. One waiter at a time.
   asio::awaitable<bool> Wait(std::chrono::milliseconds at_most);
+  // Called when there is an answer, or at once if there is one: for whoever waits for several. Must not throw, and must
+  // not look at the session.
+  void WhenDone(std::function<void()> done);
   // Nobody wants it sent any more. True: not one byte was written, and none will be.
   bool Abandon();
 
@@ -62,6 +65,7 @@ class Exchange {
  private:
   asio::steady_timer changed_;
   Gate gate_;
+  std::function<void()> when_done_;
   bool written_ = false;
   bool abandoned_ = false;
   bool done_ = false;
