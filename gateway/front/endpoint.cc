@@ -78,6 +78,12 @@ bool Accepts(const ClientRequest& request, std::string_view type) {
   });
 }
 
+// A header may hold any bytes. A token has none but these, and what has others is none: it cannot even be asked about.
+std::string IfPrintable(std::string token) {
+  const bool good = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  return good ? token : "";
+}
+
 std::string EventPrefix(uint64_t stream) { return absl::StrCat(stream, "-"); }
 
 }  // namespace
@@ -104,9 +110,11 @@ bool Endpoint::OriginAllowed(const std::string& origin) const {
 
 std::string Endpoint::TokenOf(const ClientRequest& request) const {
   const std::string& where = services_.config->permit.http;
-  if (where != "bearer") return request.Header(absl::AsciiStrToLower(where.substr(where.find(':') + 1))).value_or("");
+  if (where != "bearer") {
+    return IfPrintable(request.Header(absl::AsciiStrToLower(where.substr(where.find(':') + 1))).value_or(""));
+  }
   const std::string value = request.Header("authorization").value_or("");
-  return absl::StartsWithIgnoreCase(value, "bearer ") ? value.substr(7) : "";
+  return absl::StartsWithIgnoreCase(value, "bearer ") ? IfPrintable(value.substr(7)) : "";
 }
 
 asio::awaitable<ClientReply> Endpoint::Handle(ClientRequest request) {
