@@ -21,6 +21,7 @@ constexpr std::chrono::seconds kNotAgainFor{1};
 constexpr int kPinTries = 3;
 constexpr int kPagesMax = 100;
 constexpr size_t kItemsMax = 10'000;
+constexpr size_t kListBytesMax = 16 << 20;  // of all pages of one list, which is remembered for each session
 // How long an upstream may be silent about server/discover. A server of 2025-11-25 may well not answer what it does not
 // know, and a session waits for no upstream longer than kConnectPatience (session.cc).
 constexpr std::chrono::milliseconds kProbePatience{8'000};
@@ -255,6 +256,8 @@ asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>>
   const bool templates = kind == ListKind::kTemplates;
   if (!Has(templates ? "resources" : MemberOf(kind))) co_return items;
   std::string cursor;
+  size_t bytes = 0;
+  bool full = false;
   int64_t ttl_ms = kTtlMaxMs;
   for (int page = 0; page < kPagesMax; ++page) {
     std::string params;
@@ -270,7 +273,15 @@ asio::awaitable<absl::StatusOr<std::shared_ptr<const std::vector<std::string>>>>
     const auto elements = member ? mcp::ElementsOf(*member) : std::nullopt;
     if (!elements) co_return absl::UnavailableError("a list has no items");
     for (const std::string_view element : *elements) {
-      if (items->size() < kItemsMax && mcp::IsObject(element)) items->emplace_back(element);
+      if (!mcp::IsObject(element)) continue;
+      bytes += element.size();
+      full = bytes > kListBytesMax || items->size() >= kItemsMax;
+      if (full) break;
+      items->emplace_back(element);
+    }
+    if (full) {
+      ops::LogWarning("list_cut_short", {{"upstream", name_}, {"items", items->size()}});
+      break;
     }
     const std::string_view* next = result->Find("nextCursor");
     if (next == nullptr || !mcp::StringOf(*next) || *next == cursor) break;

@@ -295,7 +295,7 @@ asio::awaitable<void> Session::SetLevel(SharedOpen open, const mcp::Message& req
 
 asio::awaitable<std::vector<std::string>> Session::Merged(ListKind kind) {
   std::vector<std::string> all;
-  std::set<std::string> uris;
+  std::set<std::string> seen;
   const auto permit = co_await services_.authority->GetPermit(std::string(token_->Expose()));
   const bool active = permit.ok() && permit.value()->state() == v1::ACTIVE;
   const auto links = links_;
@@ -306,7 +306,7 @@ asio::awaitable<std::vector<std::string>> Session::Merged(ListKind kind) {
     for (const std::string& item : **items) {
       if (kind == ListKind::kResources || kind == ListKind::kTemplates) {
         const auto uri = StringMember(item, kind == ListKind::kResources ? "uri" : "uriTemplate");
-        if (uri && uris.insert(*uri).second) all.push_back(item);
+        if (uri && seen.insert(*uri).second) all.push_back(item);
         continue;
       }
       const auto own = StringMember(item, "name");
@@ -315,6 +315,8 @@ asio::awaitable<std::vector<std::string>> Session::Merged(ListKind kind) {
         ops::LogWarning("name_left_out", {{"upstream", name}, {"bytes", own ? own->size() : 0}});
         continue;
       }
+      // The first counts: of two with one name a client would call it does not know which.
+      if (!seen.insert(*joined).second) continue;
       if (kind == ListKind::kTools && GrantFor(*permit.value(), *joined) == nullptr) continue;
       if (kind == ListKind::kTools) {
         if (const bool allowed = co_await link->Allows(*own); !allowed) continue;  // reported where it was seen
