@@ -10,14 +10,15 @@ usage: bad_input_test.py front|stdio|http|flood
 import json
 import os
 import random
+import re
 import socket
 import struct
 import sys
 import threading
 import time
 
-from ground import HERE, Agent, Ground, StdioAgent, text_of, verdict, wait_for
-from villain import answers, lines
+from ground import HERE, KEY, Agent, Ground, StdioAgent, text_of, verdict, wait_for
+from villain import LISTS, answers, lines
 
 MEGABYTE = 1 << 20
 TOOL = 'timeout = "1s"\nlate_answer_window = "1s"'
@@ -42,7 +43,7 @@ class Watched:
     def others(self, what):
         """Another agent's call, carried out while all this goes on."""
         self.count += 1
-        text = f"other-{self.count}"
+        text = f"other-{self.gateway.name}-{self.count}"
         answer = self.agent.call("led__append", {"text": text})
         self.ground.check(f"{what}: another's call", (verdict(answer), self.ground.effects(text)), ("done", 1))
         self.most = max(self.most, self.gateway.rss_kb())
@@ -182,6 +183,57 @@ def front_garbage(ground, watched):
         ground.check(f"nothing was smuggled in: {text}", ground.effects(text), 0)
 
 
+def front_tokens(ground, watched):
+    """What cannot be a permit token, and names that can be no tool's."""
+    agent = watched.agent
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    for token in ("", " ", "x", "\xff\xfe", "a b", "x" * 50_000, "\x01", agent.token + "x", agent.token[:-1], agent.token.upper()):
+        for scheme in ("Bearer ", "bearer  ", "Basic ", ""):
+            status, _ = agent.post(ping, {"Authorization": scheme + token, "Mcp-Session-Id": "none"})
+            ground.check(f"a token of {token[:20]!r} after {scheme!r}", status, lambda s: s in (400, 401, 431))
+    for name in ("", "led", "led__", "__append", "led__\u00e9", "led__" + "x" * 200, "led__a b", "led__\0", "tally__nothing", "x" * 100_000,
+                 "led__append\n", "LED__append", "other__append"):
+        answer = agent.call(name, {"text": "name"})
+        ground.check(f"a tool named {name[:20]!r}", verdict(answer), lambda v: v.startswith(("denied/", "invalid/", "rpc -32")))
+    for meta in ({KEY: ""}, {KEY: "k" * 256}, {KEY: "a\nb"}, {KEY: 7}, {"dev.tallystick/repeat": "yes"}, {"dev.tallystick/amount": "5"},
+                 {"dev.tallystick/amount": -1}, {"dev.tallystick/intent": ""}, {"dev.tallystick/intent": "i" * 256}):
+        answer = agent.call("led__append", {"text": "name"}, meta=meta)
+        ground.check(f"_meta of {str(meta)[:60]}", verdict(answer), lambda v: v.startswith(("denied/", "invalid/", "rpc -32")))
+    # The key is no header, either.
+    for key in ("\xff", "a\tb", "k" * 256):
+        answer = agent.request("tools/call", {"name": "led__append", "arguments": {"text": "name"}}, headers={"Idempotency-Key": key})
+        ground.check(f"a key of {key[:20]!r}", verdict(answer), lambda v: v.startswith(("invalid/", "rpc -32")))
+    ground.check("nothing of that was done", ground.effects("name"), 0)
+    watched.others("tokens and names")
+
+
+def front_random(ground, watched):
+    """Requests of the right form with anything in them: each is answered, and nobody is worse off."""
+    agent, chance = Agent(watched.gateway.port, watched.token), random.Random(7)
+    methods = ["ping", "tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list", "resources/subscribe",
+               "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "initialize",
+               "server/discover", "subscriptions/listen", "sampling/createMessage", "notifications/initialized", "tasks/get", "", "\u0000"]
+    members = ["name", "arguments", "uri", "cursor", "_meta", "ref", "argument", "level", "protocolVersion", "capabilities", "clientInfo",
+               "progressToken", "requestState", "inputResponses", "notifications", "requestId", "idempotencyKey", "task"]
+
+    def anything(depth=0):
+        kind = chance.randrange(9 if depth < 3 else 6)
+        if kind == 6:
+            return [anything(depth + 1) for _ in range(chance.randrange(4))]
+        if kind > 6:
+            return {chance.choice(members): anything(depth + 1) for _ in range(chance.randrange(5))}
+        return [None, True, chance.randrange(-2**63, 2**63), chance.random(), chance.choice(["", "led__other", "x" * 300, "ledger://a",
+                "\u0000", "\u202e", "2026-07-28", "1-1"]), 0][kind]
+
+    for i in range(1500):
+        message = {"jsonrpc": "2.0", "id": i + 10_000, "method": chance.choice(methods),
+                   "params": {chance.choice(members): anything() for _ in range(chance.randrange(6))}}
+        status, got = agent.post(message, timeout=30)
+        ground.check(f"{json.dumps(message)[:300]}", (status, len(got)), lambda v: v[0] in (200, 202, 400, 404) and (v[0] != 200 or v[1] >= 1))
+    watched.others("requests with anything in them")
+
+
 def front_slow(ground, watched):
     """Slow writers: each connection says a byte at a time and never ends; half requests that stay."""
     agent, port = watched.agent, watched.gateway.port
@@ -301,7 +353,7 @@ def front(ground):
     gateway = ground.add_gateway("front", ground.stdio_upstream(), top=LIMITS).start()
     _, token = ground.mint({"led__append": GRANTS["led__append"]})
     watched = Watched(ground, gateway, token)
-    for part in (front_messages, front_sizes, front_garbage, front_slow, front_slow_readers):
+    for part in (front_messages, front_tokens, front_random, front_sizes, front_garbage, front_slow, front_slow_readers):
         part(ground, watched)
     watched.end("the HTTP front")
     gateway.stop()
@@ -354,6 +406,35 @@ def upstream_stdio(ground):
         ground.check(f"an answer of {size}: effects", ground.effects(text), 1)
     deaf(ground, watched, permit, token)
     watched.end("upstreams on pipes")
+    gateway.stop()
+    tool_lists(ground)
+
+
+def tool_lists(ground):
+    """Lists that never end, are far too long or no lists: the client gets one that ends, with the other servers' tools."""
+    text = ground.stdio_upstream()
+    for i, kind in enumerate(LISTS):
+        text += (f'[upstreams.bad{i}]\ncommand = {json.dumps(sys.executable)}\ntimeout = "10s"\n'
+                 f'args = [{json.dumps(str(HERE / "villain.py"))}, "--list", {json.dumps(kind)}]\n')
+    gateway = ground.add_gateway("lists", text).start()
+    _, token = ground.mint({"led__append": GRANTS["led__append"]})
+    watched = Watched(ground, gateway, token)
+    for i, kind in enumerate(LISTS):
+        _, token = ground.mint({"led__append": GRANTS["led__append"], f"bad{i}__*": 'cap = 5\ncost = "none"'})
+        agent, names, cursor = Agent(gateway.port, token), [], None
+        for _ in range(1000):
+            result = agent.request("tools/list", {"cursor": cursor} if cursor else {}).get("result", {})
+            names += [tool["name"] for tool in result.get("tools", [])]
+            cursor = result.get("nextCursor")
+            if not cursor:
+                break
+        ground.check(f"{kind}: the list ends", cursor, None)
+        ground.check(f"{kind}: the others' tools are there", [name for name in names if not name.startswith("bad")],
+                     ["led__append", "tally__call_status", "tally__permit_status"])
+        ground.check(f"{kind}: names", [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.\-/]{1,128}", name)], [])
+        ground.check(f"{kind}: each once", len(names), len(set(names)))
+        watched.others(kind)
+    watched.end("lists of tools")
 
 
 def deaf(ground, watched, permit, token):

@@ -208,6 +208,50 @@ def lines(message):
     }
 
 
+def tool(name, size=0):
+    return {"name": name, "description": "d" * size, "inputSchema": {"type": "object"}}
+
+
+def deep(levels):
+    value = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+# Lists of tools, by name: pages until None. Each is asked for with a cursor that is as good as any other.
+LISTS = {
+    "pages for ever": lambda page: {"tools": [tool(f"t{page}")], "nextCursor": f"c{page}"},
+    "the same page for ever": lambda page: {"tools": [tool("t")], "nextCursor": "c"},
+    "large pages for ever": lambda page: {"tools": [tool(f"t{page}-{i}", 10_000) for i in range(1000)],
+                                          "nextCursor": f"c{page}"},
+    "many in one": lambda page: {"tools": [tool(f"t{i}") for i in range(50_000)]},
+    "one of megabytes": lambda page: {"tools": [tool("t", 8 << 20)]},
+    "no tools": lambda page: {"tools": [1, None, "a", [], {}, {"name": 7}, {"name": None}, {"name": ""}]},
+    "names": lambda page: {"tools": [tool(name) for name in (
+        "a b", "a\nb", "a\0b", "\u202e", "\u00e9", "x" * 200, "..", "__", "tally__x", "ok", "ok", "OK", "a__b", '"', "\\")]},
+    "no list": lambda page: {"tools": {"a": 1}},
+    "nothing": lambda page: {},
+    "a cursor that is none": lambda page: {"tools": [tool("ok")], "nextCursor": {"a": [1]}},
+    "a cursor of megabytes": lambda page: {"tools": [tool(f"t{page}")], "nextCursor": str(page) + "c" * (1 << 20)},
+    "deep": lambda page: {"tools": [{**tool("t"), "inputSchema": deep(300)}]},
+}
+
+
+def lister(kind):
+    page = 0
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        result = ordinary(message)
+        if message["method"] == "tools/list":
+            page += 1
+            result = LISTS[kind](page)
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
+        sys.stdout.flush()
+
+
 def stdio():
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:
@@ -232,7 +276,9 @@ def stdio():
 
 
 if __name__ == "__main__":
-    if "--stdio" in sys.argv:
+    if "--list" in sys.argv:
+        lister(sys.argv[-1])
+    elif "--stdio" in sys.argv:
         stdio()
     else:
         http()
