@@ -4,7 +4,7 @@ before the answer: the independent record of what was done.
 tools/call append {"text", "then", …}: writes `text` to the ledger; then
   answer      answers (default)
   await       answers once the file `until` is there
-  die         ends, and with it the connection
+  die         ends, and with it the connection; "die once": not when it is called with the same `key` again
   error       an isError with `words`
   tell        says `secret` to its client in every way there is: progress, log message, resource updated, list changed,
               sampling, elicitation and roots requests (those the client declared, or all with `bold`); then answers with
@@ -30,6 +30,17 @@ def append(text):
         ledger.write(text + "\n")
         ledger.flush()
         os.fsync(ledger.fileno())
+
+
+def first_with(key):
+    with LOCK:
+        note = f"# key {key}\n"
+        with open(LEDGER, "a+", encoding="utf-8") as ledger:
+            ledger.seek(0)
+            if note in ledger.readlines():
+                return False
+            ledger.write(note)
+            return True
 
 
 def text_result(text, error=False):
@@ -89,13 +100,17 @@ class Session:
     def call(self, params, send, general):
         arguments = params.get("arguments", {})
         then = arguments.get("then", "answer")
-        append(arguments.get("text", ""))
+        # With a key it does what a provider promises that takes one: an act once, and the answer every time.
+        if "key" not in arguments or first_with(arguments["key"]):
+            append(arguments.get("text", ""))
+        elif then == "die once":
+            then = "answer"
         if then == "await":
             for _ in range(6000):
                 if os.path.exists(arguments["until"]):
                     break
                 time.sleep(0.01)
-        if then == "die":
+        if then in ("die", "die once"):
             os._exit(9)
         if then == "error":
             return text_result(arguments["words"], error=True)
