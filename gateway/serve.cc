@@ -37,11 +37,27 @@ int Failed(const absl::Status& status) {
   return 1;
 }
 
-// Members in the order in which they depend on each other. What has threads of its own is destroyed before the loop,
-// and after it has stopped.
+// A loop that can let go of all that waits on it while what that refers to is still there.
+class Loop : public asio::io_context {
+ public:
+  using asio::io_context::io_context;
+  void DropAll() { shutdown(); }
+};
+
+// Members in the order in which they depend on each other.
 class Gateway {
  public:
   explicit Gateway(const Config& config) : config_(config) {}
+  // The loop has stopped. First what has threads of its own, which hand what they held to the loop; then the calls that
+  // still wait there, for a late answer for instance, which refer to the caller as long as they live.
+  ~Gateway() {
+    authority_.reset();
+    journal_.reset();
+    pins_.reset();
+    audit_.reset();
+    io_.DropAll();
+  }
+  Gateway(const Gateway&) = delete;
 
   absl::Status Open() {
     RaiseDescriptorLimit();
@@ -145,7 +161,7 @@ class Gateway {
   }
 
   const Config& config_;
-  asio::io_context io_{1};
+  Loop io_{1};
   asio::steady_timer stop_{io_, asio::steady_timer::time_point::max()};
   bool stopping_ = false;
   std::unique_ptr<Journal> journal_;

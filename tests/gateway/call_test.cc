@@ -125,6 +125,24 @@ TEST_P(CallTest, ATimeoutAnswersTheAgentAndTheLateAnswerIsCommitted) {
   EXPECT_THAT(gateway.Effects(), ElementsAre("one"));
 }
 
+// Calls outlive what they were asked by; the end of the process must not find them with what they refer to gone.
+// Sanitizers say so by the exit status.
+TEST_P(CallTest, TheGatewayEndsInOrderWhileAnswersAreStillWaitedFor) {
+  TestGateway::Options options = Options();
+  options.upstream = "timeout = \"1s\"\n[upstreams.led.tools.other]\ntimeout = \"30s\"\n";
+  TestGateway gateway(options);
+  const auto permit = MintFor({"led__append", "led__other"});
+  McpClient client = Connected(gateway, permit);
+  EXPECT_EQ(KindOf(client.Call("led__append", {{"text", "late"}, {"then", "sleep"}, {"seconds", 30}})),
+            "delivery_uncertain");
+  const auto unanswered = std::async(std::launch::async, [&] {
+    return client.Call("led__other", {{"text", "unanswered"}, {"then", "sleep"}, {"seconds", 30}});
+  });
+  EXPECT_TRUE(Eventually([&] { return CallsOf(permit.permit_id()).size() == 2; }));
+  gateway.process().Kill(SIGTERM);
+  EXPECT_EQ(gateway.process().Wait(), 0);
+}
+
 TEST_P(CallTest, TheAgentHangingUpChangesNothing) {
   TestGateway gateway(Options());
   const auto permit = MintFor({"led__append"});
