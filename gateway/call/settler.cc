@@ -65,11 +65,9 @@ asio::awaitable<void> Settler::Deliver(v1::CommitRequest commit, SharedSettlemen
   const std::string attempt = commit.attempt_id();
   asio::steady_timer timer(loop_, wait);
   if (wait.count() > 0) co_await timer.async_wait(kTuple);
-  if (!journaled) {
-    if (const absl::Status kept = co_await journal_.Outcome(commit); !kept.ok()) {
-      ops::LogError("outcome_not_in_journal", {{"call_id", commit.call_id()}, {"why", std::string(kept.message())}});
-    }
-  }
+  // Not one after the other: until tallyd has answered, the journal's word is what counts after a crash, and whatever
+  // it has by then is right. `sending` alone is committed as uncertain, which tallyd takes for the end that it knows.
+  if (!journaled) asio::co_spawn(loop_, Keep(commit), asio::detached);
   for (milliseconds again = kAgainFirst; !settlement->replaced_; again = std::min(again * 2, kAgainMax)) {
     const client::Answer<v1::CommitResponse> answer = co_await authority_.Commit(commit);
     if (answer.ok() || Final(answer.failure())) {
@@ -90,6 +88,13 @@ asio::awaitable<void> Settler::Deliver(v1::CommitRequest commit, SharedSettlemen
   settlement->changed_.cancel();
   if (const auto found = under_way_.find(attempt); found != under_way_.end() && found->second == settlement) {
     under_way_.erase(found);
+  }
+}
+
+asio::awaitable<void> Settler::Keep(v1::CommitRequest commit) {
+  const std::string call_id = commit.call_id();
+  if (const absl::Status kept = co_await journal_.Outcome(std::move(commit)); !kept.ok()) {
+    ops::LogError("outcome_not_in_journal", {{"call_id", call_id}, {"why", std::string(kept.message())}});
   }
 }
 

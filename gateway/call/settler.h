@@ -1,4 +1,4 @@
-// Commits that reach tallyd whatever happens in between: on disk first, then said again until tallyd has answered.
+// Commits that reach tallyd whatever happens in between: kept on disk, and said again until tallyd has answered.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -55,6 +55,7 @@ class Settler {
  private:
   asio::awaitable<void> Deliver(v1::CommitRequest commit, SharedSettlement settlement, std::chrono::milliseconds wait,
                                 bool journaled);
+  asio::awaitable<void> Keep(v1::CommitRequest commit);
   void Start(v1::CommitRequest commit, SharedSettlement settlement, std::chrono::milliseconds wait, bool journaled);
 
   const asio::any_io_executor loop_;
