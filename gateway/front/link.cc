@@ -164,6 +164,10 @@ asio::awaitable<absl::Status> Link::Connect() {
   }
   handshake_ = *std::move(handshake);
   upstream_ = upstream;
+  upstream_->SetListened([weak = weak_from_this()] {
+    const SharedLink link = weak.lock();
+    if (link && link->audit_) link->audit_(mcp::method::kListen, nullptr, std::chrono::microseconds(0));
+  });
   upstream_->Listen(Filter());
   if (!modern() && !watched_.empty()) asio::co_spawn(loop_, Resubscribe(upstream), asio::detached);
   co_return absl::OkStatus();

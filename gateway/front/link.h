@@ -48,7 +48,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void Listen(Owner owner, UpstreamSink sink) { sinks_[owner] = std::move(sink); }
   // What it watches is not watched for it any more.
   void Leave(Owner owner);
-  // Told of every protocol read and what came of it, unless whoever asks wants to be told himself.
+  // Told of every protocol read and what came of it, unless whoever asks wants to be told himself; of
+  // subscriptions/listen, whose answer is a stream, with null.
   void SetAudit(decltype(ReadPolicy::over) audit) { audit_ = std::move(audit); }
 
   // Holds the upstream's tools against what they are pinned as. To be set once, before anything else; outlives this.

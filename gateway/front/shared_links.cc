@@ -9,12 +9,15 @@ decltype(ReadPolicy::over) AuditOfReads(AuditLog* audit, std::string upstream, s
              std::string_view method, const SharedExchange& exchange, std::chrono::microseconds took) {
     using How = mcp::Reply::How;
     AuditEntry entry;
-    entry.time_us = exchange->sent_at_us();
+    entry.time_us = exchange ? exchange->sent_at_us() : 0;
     entry.method = std::string(method);
     entry.upstream = upstream;
     entry.permit_id = permit_id;
     entry.send = 1;
-    entry.outcome = exchange->answer().how == How::kResult ? "answered" : exchange->written() ? "failed" : "not_sent";
+    entry.outcome = exchange == nullptr                      ? "sent"
+                    : exchange->answer().how == How::kResult ? "answered"
+                    : exchange->written()                    ? "failed"
+                                                             : "not_sent";
     entry.latency_us = took.count();
     audit->Write(entry);
   };

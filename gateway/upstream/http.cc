@@ -365,6 +365,7 @@ class HttpSession final : public UpstreamSession {
         return head(response);
       };
       const auto began = std::chrono::steady_clock::now();
+      Listened();
       co_await Converse(target_.url, std::move(post), std::move(events), {}, hangup);
       if (before) before->Now();
       if (!alive_ || hangup->done()) co_return;

@@ -57,12 +57,20 @@ class UpstreamSession : public std::enable_shared_from_this<UpstreamSession> {
   // From now on the upstream may speak without being asked. 2025-11-25 over HTTP: opens the GET stream. 2026-07-28:
   // subscriptions/listen for what `filter` says (a raw SubscriptionFilter; empty: nothing), in place of the one before.
   virtual void Listen(std::string filter) = 0;
+  // Told of every subscriptions/listen that is sent, for the audit log.
+  void SetListened(std::function<void()> listened) { listened_ = std::move(listened); }
   virtual bool alive() const = 0;
   // Ends it; the process behind it is told, then made, to go. May be called again.
   virtual void Close() = 0;
 
+ protected:
+  void Listened() const {
+    if (listened_) listened_();
+  }
+
  private:
   std::string version_;
+  std::function<void()> listened_;
 };
 
 using SharedUpstream = std::shared_ptr<UpstreamSession>;

@@ -104,6 +104,7 @@ class StdioSession final : public UpstreamSession {
       subscription_ = ++last_id_;
       const std::string params = mcp::WithEraMeta(absl::StrCat(R"({"notifications":)", filter, "}"));
       Post(mcp::RequestText(absl::StrCat(subscription_), mcp::method::kListen, params));
+      Listened();
     }
     if (before == 0) return;
     Post(mcp::NotificationText(mcp::notification::kCancelled, absl::StrCat(R"({"requestId":)", before, "}")));

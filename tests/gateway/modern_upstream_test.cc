@@ -103,6 +103,13 @@ TEST_P(ModernUpstreamTest, ChangesAreToldToThoseWhoSubscribedAndOnlyWhatTheyAske
   }
   EXPECT_THAT(methods, Contains("notifications/tools/list_changed"));
   EXPECT_THAT(methods, Contains("notifications/resources/updated"));
+  // The gateway's own requests are in its audit log, too: once connected, and once more with the resource.
+  std::vector<std::string> sends;
+  std::istringstream lines(ReadText(gateway_.folder() / "audit.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("subscriptions/listen") != line.npos) sends.push_back(Json::parse(line)["outcome"]);
+  }
+  EXPECT_GE(sends.size(), 2u);
 }
 
 TEST_P(ModernUpstreamTest, AnotherPermitHearsNothingOfIt) {
