@@ -56,6 +56,11 @@ class StdioSession final : public UpstreamSession {
     read_all_.expires_at(asio::steady_timer::time_point::max());
   }
 
+  // At the gateway's own end there is no time left to ask again; nobody's process stays behind.
+  ~StdioSession() override {
+    if (!reaped_) SignalGroup(pid_, SIGKILL);
+  }
+
   void Start() {
     Spawn(&StdioSession::Write);
     Spawn(&StdioSession::Read);

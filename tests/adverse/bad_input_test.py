@@ -406,8 +406,19 @@ def upstream_stdio(ground):
         ground.check(f"an answer of {size}: effects", ground.effects(text), 1)
     deaf(ground, watched, permit, token)
     watched.end("upstreams on pipes")
-    gateway.stop()
+    ground.check("it ends", gateway.stop(), 0)
+    # The deaf one does not see the end of its input, and goes all the same.
+    left = [pid for pid in os.listdir("/proc") if pid.isdigit() and ground.ledger() in environment_of(pid)]
+    ground.check("no process of an upstream is left", left, [])
     tool_lists(ground)
+
+
+def environment_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def tool_lists(ground):
