@@ -107,7 +107,10 @@ std::string Shown(const Config& c) {
 
 std::string Shown(const ToolConfig& t) {
   std::ostringstream out;
-  out << t.timeout.count() << '\n' << t.late_answer_window.count() << '\n' << t.input_window.count() << '\n' << t.keyed << '\n';
+  out << t.timeout.count() << '\n'
+      << t.late_answer_window.count() << '\n'
+      << t.input_window.count() << '\n'
+      << t.keyed << '\n';
   out << static_cast<int>(t.key.where) << t.key.name << '\n' << t.replay_window.count() << '\n';
   out << static_cast<int>(t.reference.where) << t.reference.name << '\n' << t.error_rules.size() << '\n';
   return out.str();
@@ -117,7 +120,10 @@ std::string Shown(const UpstreamConfig& u) {
   std::ostringstream out;
   out << u.args.size() << '\n' << u.env.size() << '\n' << u.env_files.size() << '\n' << u.cwd << '\n';
   out << u.headers_file << '\n' << u.ca_file << '\n' << u.shared << '\n';
-  out << u.timeout.count() << '\n' << u.late_answer_window.count() << '\n' << u.input_window.count() << '\n' << u.read_tries << '\n';
+  out << u.timeout.count() << '\n'
+      << u.late_answer_window.count() << '\n'
+      << u.input_window.count() << '\n'
+      << u.read_tries << '\n';
   out << static_cast<int>(u.pin) << '\n';
   return out.str();
 }
