@@ -40,8 +40,8 @@ class Authority::Channel {
   // Cancels what is under way and waits for it: after this no thread of gRPC touches the loop.
   ~Channel() {
     std::unique_lock lock(mutex_);
-    for (grpc::ClientContext* context : under_way_) context->TryCancel();
-    ended_.wait(lock, [this] { return under_way_.empty(); });
+    for (grpc::ClientContext* context : unanswered_) context->TryCancel();
+    ended_.wait(lock, [this] { return callbacks_ == 0; });
   }
 
   // gRPC keeps a copy of the credential for as long as the call lasts; that is as far as the secret can be guarded.
@@ -49,12 +49,20 @@ class Authority::Channel {
     context.set_deadline(std::chrono::system_clock::now() + timeout);
     if (!credential_.empty()) context.AddMetadata("authorization", keys::Cat("Bearer ", credential_.Expose()));
     const std::lock_guard lock(mutex_);
-    under_way_.insert(&context);
+    unanswered_.insert(&context);
+    ++callbacks_;
   }
 
-  void End(grpc::ClientContext& context) {
+  // Its callback has begun: it is not to be cancelled any more, and may be destroyed.
+  void Answered(grpc::ClientContext& context) {
     const std::lock_guard lock(mutex_);
-    under_way_.erase(&context);
+    unanswered_.erase(&context);
+  }
+
+  // Its callback has done all that touches the loop or this.
+  void End() {
+    const std::lock_guard lock(mutex_);
+    --callbacks_;
     ended_.notify_all();  // under the lock: the destructor may run as soon as it is free
   }
 
@@ -65,7 +73,8 @@ class Authority::Channel {
   const keys::Secret credential_;
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::set<grpc::ClientContext*> under_way_;
+  std::set<grpc::ClientContext*> unanswered_;
+  size_t callbacks_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Authority>> Authority::Create(AuthorityOptions options, keys::Secret credential,
@@ -86,7 +95,7 @@ Authority::~Authority() = default;
 
 namespace {
 
-// One try. It lives until gRPC is done with it, whatever becomes of the coroutine that waits.
+// One try. It lives until it is answered, whatever becomes of the coroutine that waits.
 template <typename Request, typename Response>
 struct Try {
   std::shared_ptr<const Request> request;
@@ -94,17 +103,21 @@ struct Try {
   Response response;
 };
 
-// Who waits for an answer; the loop runs on as long as somebody does. gRPC copies its callbacks, and lets go of the
-// last copy when it likes: so this is shared, and after Resume holds nothing of the loop any more.
-template <typename Handler>
+// A try, and who waits for it; the loop runs on as long as somebody does. gRPC copies its callbacks, and lets go of the
+// last copy when it likes: so this is shared, and after Resume holds nothing of the loop any more, and nothing of the
+// try: its context may own the channel's last reference, and gRPC 1.51, when a callback's own thread lets go of that
+// one, frees the completion queue under this thread's feet (it cannot join itself, and goes on polling).
+template <typename Handler, typename Attempted>
 class Waiting {
  public:
-  Waiting(Handler handler, const asio::any_io_executor& loop) : handler_(std::move(handler)), loop_(loop) {}
+  Waiting(Handler handler, const asio::any_io_executor& loop, std::shared_ptr<Attempted> attempted)
+      : handler_(std::move(handler)), loop_(loop), attempted_(std::move(attempted)) {}
+
+  grpc::ClientContext& context() { return attempted_->context; }
 
   void Resume(grpc::Status status) {
-    asio::post(loop_.get_executor(), [handler = std::move(*handler_), status = std::move(status)]() mutable {
-      std::move(handler)(std::move(status));
-    });
+    asio::post(loop_.get_executor(), [handler = std::move(*handler_), attempted = std::move(attempted_),
+                                      status = std::move(status)]() mutable { std::move(handler)(std::move(status)); });
     handler_.reset();
     loop_.reset();
   }
@@ -112,6 +125,7 @@ class Waiting {
  private:
   std::optional<Handler> handler_;
   asio::executor_work_guard<asio::any_io_executor> loop_;
+  std::shared_ptr<Attempted> attempted_;
 };
 
 }  // namespace
@@ -130,11 +144,12 @@ asio::awaitable<Answer<Response>> Authority::Ask(Request request, Start start) {
     channel_->Begin(attempted->context, std::min(options_.call.try_timeout, Left(end)));
     const grpc::Status status = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(grpc::Status)>(
         [&](auto handler) {
-          auto waiting = std::make_shared<Waiting<decltype(handler)>>(std::move(handler), loop_);
+          auto waiting = std::make_shared<Waiting<decltype(handler), Attempted>>(std::move(handler), loop_, attempted);
           start(attempted->context, *attempted->request, attempted->response,
-                [attempted, waiting, channel = channel_.get()](grpc::Status said) {
+                [waiting, channel = channel_.get()](grpc::Status said) {
+                  channel->Answered(waiting->context());
                   waiting->Resume(std::move(said));
-                  channel->End(attempted->context);
+                  channel->End();
                 });
         },
         asio::use_awaitable);
