@@ -1,5 +1,5 @@
-// tools/call: Authorize, journal, one send, journal, Commit. The contract's section on the gateway is its
-// specification.
+// tools/call: Authorize, journal, one send, then Commit while the journal is told the outcome, too. The contract's
+// section on the gateway is its specification.
 //
 // A call belongs to the gateway, not to the connection that asked for it: it goes on when the agent hangs up, and after
 // the agent was told that the outcome is not known.

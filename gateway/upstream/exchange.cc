@@ -16,6 +16,18 @@ mcp::Reply UpstreamAnswer::reply() const {
   return reply;
 }
 
+UpstreamAnswer AnswerOf(mcp::Message message) {
+  UpstreamAnswer answer;
+  if (message.kind == mcp::Message::Kind::kResult) {
+    answer.how = mcp::Reply::How::kResult;
+    answer.result = std::move(message.result);
+  } else {
+    answer.how = mcp::Reply::How::kRpcError;
+    answer.error = std::move(message.error);
+  }
+  return answer;
+}
+
 Exchange::Exchange(const asio::any_io_executor& loop, Gate gate) : changed_(loop), gate_(std::move(gate)) {}
 
 asio::awaitable<bool> Exchange::Wait(std::chrono::milliseconds at_most) {

@@ -31,6 +31,9 @@ struct UpstreamAnswer {
   mcp::Reply reply() const;  // refers to this
 };
 
+// Of a message that is a result or an error.
+UpstreamAnswer AnswerOf(mcp::Message message);
+
 inline constexpr size_t kPartialBytesMax = 64 * 1024;
 
 // Asked directly before the first byte is written; false: nothing is written.

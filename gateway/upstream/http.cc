@@ -220,18 +220,6 @@ class HttpSession final : public UpstreamSession {
     if (open && message.id == open->id) Finish(open, AnswerOf(std::move(message)));
   }
 
-  static UpstreamAnswer AnswerOf(mcp::Message message) {
-    UpstreamAnswer answer;
-    if (message.kind == mcp::Message::Kind::kResult) {
-      answer.how = mcp::Reply::How::kResult;
-      answer.result = std::move(message.result);
-    } else {
-      answer.how = mcp::Reply::How::kRpcError;
-      answer.error = std::move(message.error);
-    }
-    return answer;
-  }
-
   static UpstreamAnswer Garbage(std::string_view what, std::string why) {
     UpstreamAnswer answer;
     answer.how = mcp::Reply::How::kGarbage;

@@ -214,18 +214,6 @@ class StdioSession final : public UpstreamSession {
     if (id) Answer(*id, AnswerOf(std::move(message)));
   }
 
-  static UpstreamAnswer AnswerOf(mcp::Message message) {
-    UpstreamAnswer answer;
-    if (message.kind == mcp::Message::Kind::kResult) {
-      answer.how = mcp::Reply::How::kResult;
-      answer.result = std::move(message.result);
-    } else {
-      answer.how = mcp::Reply::How::kRpcError;
-      answer.error = std::move(message.error);
-    }
-    return answer;
-  }
-
   // A line over the limit was skipped. Whose answer it was is known only where one alone is awaited.
   void TakeTooLong() {
     ops::LogWarning("upstream_line_is_too_long", {{"upstream", name_}, {"bytes_max", limits_.message_bytes_max}});
