@@ -1,7 +1,8 @@
 // One HTTP request to somebody else's server, on libcurl: for look-ups and webhooks.
 //
 // What a caller may rely on:
-//  * One request, no redirects followed, no proxy taken from the environment, no credentials or cookies of libcurl's own.
+//  * One request, no redirects followed, no proxy taken from the environment, no credentials or cookies of libcurl's
+//  own.
 //  * The address that is checked is the one that is connected to: private, loopback, link-local, multicast and other
 //    addresses that are not of the public internet are refused unless allowed (also when a name resolves to them, also
 //    as IPv4 inside IPv6).
@@ -23,9 +24,9 @@ namespace tally::outbound {
 
 struct Request {
   std::string method = "GET";
-  std::string url;  // whole, already encoded
+  std::string url;                                           // whole, already encoded
   std::vector<std::pair<std::string, std::string>> headers;  // neither name nor value may hold CR, LF or NUL
-  std::string body;  // sent with POST, PUT, PATCH
+  std::string body;                                          // sent with POST, PUT, PATCH
   std::chrono::milliseconds timeout{10'000};
   size_t answer_bytes_max = 1 << 20;
   bool allow_private = false;
