@@ -75,4 +75,4 @@ CREATE TABLE outbox (
     next_try_us     bigint NOT NULL        -- while it is being tried: when another replica may take it over
 );
 CREATE INDEX outbox_in_order ON outbox (webhook_id, call_id, message);
-CREATE INDEX outbox_due ON outbox (next_try_us);
+CREATE INDEX outbox_due ON outbox (webhook_id, next_try_us);
