@@ -1,9 +1,12 @@
 """Agents that ask again, and gateways behind gateways: one effect, and what is uncertain stays so."""
 import http.client
+import pathlib
 import sys
 import threading
 import uuid
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
 from ground import KEY, MODERN, Agent, Ground, StdioAgent, text_of, verdict, wait_for
 
 TIMEOUT = 'timeout = "1s"'

@@ -9,6 +9,7 @@ usage: bad_input_test.py front|stdio|http|flood
 """
 import json
 import os
+import pathlib
 import random
 import re
 import socket
@@ -17,7 +18,9 @@ import sys
 import threading
 import time
 
-from ground import HERE, KEY, Agent, Ground, StdioAgent, text_of, verdict, wait_for
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
+from ground import KEY, Agent, Ground, StdioAgent, text_of, verdict, wait_for
 from villain import LISTS, answers, lines
 
 MEGABYTE = 1 << 20

@@ -1,7 +1,10 @@
 """Members that differ only by case folding, anywhere in a message, by every front: refused, nothing asked of tallyd, and
 nothing sent. A server that folds case would see another tool or amount than the permit judged."""
+import pathlib
 import sys
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
 from ground import MODERN, Agent, Ground, StdioAgent
 
 # Two spellings of one member: as they stand, and with JSON's escapes.

@@ -1,10 +1,13 @@
 """5,000 idle event streams, each with a session of its own, on one gateway that was started with the usual 1,024
 descriptors: memory bounded, and calls go through as before."""
 import os
+import pathlib
 import resource
 import socket
 import sys
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
 from ground import Agent, Ground, skip, verdict
 from bad_input_test import bound_kb, head_of
 

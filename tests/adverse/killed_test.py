@@ -8,11 +8,14 @@ usage: killed_test.py stdio|http|rounds|keyed
 Promised: nothing is sent twice; what the journal has is delivered, or the lease ends; every call ends answered, refused or
 parked, and `tally parked list` has the parked ones; slots and money come out at what the ledger of effects says.
 """
+import pathlib
 import signal
 import sys
 import threading
 
-from ground import HERE, KEY, MODERN, Agent, Ground, Wire, text_of, verdict, wait_for
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
+from ground import KEY, MODERN, Agent, Ground, Wire, UPSTREAM, text_of, verdict, wait_for
 
 TRANSPORT = sys.argv[1]
 COST = 10
@@ -267,7 +270,7 @@ def main():
     with Ground() as ground:
         if TRANSPORT == "rounds":
             server = str(HERE.parent / "gateway/modern_upstream.py")
-            sweep(ground, ground.stdio_upstream().replace(str(HERE / "upstream.py"), server))
+            sweep(ground, ground.stdio_upstream().replace(UPSTREAM, server))
             return ground.report("killed, rounds")
         if TRANSPORT == "keyed":
             sweep(ground, ground.stdio_upstream(more='[upstreams.led.tools.append]\ntimeout = "3s"\nreplay = "keyed"\n'

@@ -7,11 +7,14 @@ A pause between the last look at the clock and the write itself cannot be fenced
 step before `upstream.send`, and at that only after it (what it sent is then already in the ledger).
 """
 import os
+import pathlib
 import signal
 import sys
 import threading
 
-from ground import Ground, Wire, Agent, verdict, wait_for
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
+from ground import Ground, Wire, Agent, children_of, state_of, verdict, wait_for
 
 TRANSPORT = sys.argv[1]
 COST = 10
@@ -19,11 +22,6 @@ GRANT = f'cap = 100\ncost = {{ fixed = {COST} }}\nlease = "3s"\nsend_within = "2
 STEPS = [("before", "journal.write", 1), ("after", "journal.write", 1), ("before", "journal.write", 2),
          ("after", "journal.write", 2), ("before", "journal.sync", 1), ("after", "journal.sync", 1),
          ("before", "upstream.connect", 1), ("after", "upstream.connect", 1)]
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
 
 
 class Stopped:
@@ -120,7 +118,7 @@ def with_a_full_pipe(stopped, upstream):
     gateway = ground.add_gateway("full", upstream + 'timeout = "1s"\n').start()
     agent = Agent(gateway.port, stopped.token)
     agent.request("tools/list")
-    children = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == gateway.process.pid]
+    children = children_of(gateway.process.pid)
     ground.check("one upstream process", len(children), 1)
     os.kill(children[0], signal.SIGSTOP)
     # 16 pages are a pipe's room, and this line takes all but some bytes of them.
@@ -138,14 +136,6 @@ def with_a_full_pipe(stopped, upstream):
     wait_for("the late answer is committed", lambda: ground.calls(stopped.permit)["fills"]["state"] == "SUCCEEDED")
     agent.call("led__append", {"text": "full-on"})
     ground.check("effects", [ground.effects(text) for text in ("fills", "waits", "full-on")], [1, 1, 1])
-
-
-def parent_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return int(file.read().rsplit(")", 1)[1].split()[1])
-    except OSError:
-        return -1  # it has just gone
 
 
 def main():

@@ -5,10 +5,13 @@ usage: tenants_test.py stdio|http     the upstream's transport
 """
 import http.client
 import json
+import pathlib
 import secrets
 import sys
 import threading
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support/ground"))
 from ground import MODERN, Agent, Ground, text_of, verdict, wait_for
 
 TRANSPORT = sys.argv[1]

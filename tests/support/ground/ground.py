@@ -1,4 +1,4 @@
-"""Real processes for tests that break the gateway: tallyd with its private database, any number of gateways, their
+"""Real processes for tests that break things: tallyd with its private database, any number of gateways, their
 upstreams, and the wire between gateway and tallyd. All on loopback or unix sockets, in a folder of their own, and gone
 when the ground is left. Python's standard library alone."""
 import http.client
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+UPSTREAM = str(pathlib.Path(__file__).resolve().parent / "upstream.py")
 SKIP = 77
 ERROR, CALL, KEY = "dev.tallystick/error", "dev.tallystick/call", "dev.tallystick/idempotency-key"
 MODERN = "2026-07-28"
@@ -268,7 +268,8 @@ def verdict(answer):
 class Gateway:
     """One gateway process at a time, with a config and a journal that stay."""
 
-    def __init__(self, ground, name, upstreams, top="", credential="gateway.credential", server=None):
+    def __init__(self, ground, name, upstreams, top="", credential="gateway.credential", server=None,
+                 address="127.0.0.1:0"):
         self.ground, self.name = ground, name
         self.folder = ground.work / name
         self.folder.mkdir()
@@ -277,7 +278,7 @@ class Gateway:
         server = server or ground.socket
         text = f"""shutdown_grace = "1s"
 [listen]
-address = "127.0.0.1:0"
+address = "{address}"
 [tallyd]
 server = "unix:{server}"
 credential_file = "{ground.path(credential)}"
@@ -297,11 +298,7 @@ view_ttl = "5m"
 
     def start(self, hold=None, limit=None):
         """`hold`: a folder for hold.c's orders. `limit`: descriptors, until it asks for more."""
-        environment = dict(os.environ)
-        if hold:
-            environment.update(LD_PRELOAD=self.ground.preload(), HOLD_DIR=str(hold))
-            # Its calls go on to AddressSanitizer's, whose runtime else insists on being the first library.
-            environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        environment = self.ground.held(hold) if hold else dict(os.environ)
         self._runs += 1
         log = self.folder / f"log-{self._runs}"
         with open(log, "ab") as file:
@@ -348,30 +345,121 @@ view_ttl = "5m"
             return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
 
 
+class Tallyd:
+    """One process at a time, with a data folder that stays. `settings` go before the first table of its configuration,
+    `tables` to its end."""
+
+    def __init__(self, ground, name, settings="", tables=""):
+        self.ground, self.folder = ground, ground.work / name
+        self.socket, self.process = str(self.folder / "tallyd.sock"), None
+        subprocess.run([ground.tallyd, "init", "--data-dir", str(self.folder)], check=True, timeout=120, capture_output=True)
+        file = self.folder / "tallyd.toml"
+        file.write_text(f"{settings}\n{file.read_text(encoding='utf-8')}\n{tables}\n", encoding="utf-8")
+
+    def launch(self, environment=None):
+        """Not waited for."""
+        with open(f"{self.folder}.log", "ab") as log:
+            self.process = subprocess.Popen([self.ground.tallyd, "serve", "--data-dir", str(self.folder)], stdout=log,
+                                            stderr=log, env=environment)
+        return self
+
+    def start(self, environment=None):
+        self.launch(environment)
+        wait_for("tallyd serves", self.serves, 120)
+        return self
+
+    def serves(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"tallyd ended: {self.log()[-2000:]}")
+        try:
+            return self.ground.run_tally("--timeout", "1s", "tenant", "list", who="admin", server=self.socket) is not None
+        except AssertionError:
+            return False
+
+    def log(self):
+        return pathlib.Path(f"{self.folder}.log").read_text(encoding="utf-8", errors="replace")
+
+    def kill(self):
+        self.process.kill()
+        return self.process.wait(30)
+
+    def stop(self):
+        """Its exit status, by which sanitizers tell what they found; None if it had ended before."""
+        status = None
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            try:
+                status = self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                status = self.process.wait()
+        self.end_database(signal.SIGINT)
+        return status
+
+    def database_pid(self):
+        """Of its private PostgreSQL's first process; None: none runs."""
+        try:
+            pid = int((self.folder / "pg/postmaster.pid").read_text(encoding="ascii").split()[0])
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return pid if str(self.folder / "pg").encode() in file.read() else None
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def end_database(self, how):
+        """A tallyd that was killed leaves it behind."""
+        pid = self.database_pid()
+        if pid:
+            for one in ([pid] if how == signal.SIGINT else [pid, *children_of(pid)]):
+                try:
+                    os.kill(one, how)
+                except ProcessLookupError:
+                    pass
+            wait_for("the database is gone", lambda: not os.path.exists(f"/proc/{pid}") or state_of(pid) == "Z")
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return -1  # it has just gone
+
+
+def children_of(parent):
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == parent]
+
+
 class Ground:
-    def __init__(self):
+    """`settings` and `tables` are tallyd's: see Tallyd."""
+
+    def __init__(self, name="adverse", settings="", tables=""):
         binaries = pathlib.Path(os.environ.get("TALLY_BIN", ""))
         self.tallyd, self.tally, self.gateway = (str(binaries / name) for name in ("tallyd", "tally", "tally-gateway"))
         for program in (self.tallyd, self.tally, self.gateway):
             if not os.access(program, os.X_OK):
                 sys.exit(f"{program} is not there: TALLY_BIN says where the programs lie")
         # Short, for a socket's path may have 107 bytes; and user postgres, who runs the database for root, passes through.
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix="tally-adverse."))
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix=f"tally-{name}."))
         self.work.chmod(0o711)
         self.socket = self.path("d/tallyd.sock")
         self.failures = 0
-        self._tallyd, self._gateways, self._processes = None, [], []
+        self._settings, self._tables = settings, tables
+        self.authority, self._authorities, self._gateways, self._processes = None, [], [], []
 
     def __enter__(self):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
             os.umask(0o077)
-            subprocess.run([self.tallyd, "init", "--data-dir", self.path("d")], check=True, timeout=120,
-                           capture_output=True)
-            with open(self.work / "tallyd.log", "ab") as log:
-                self._tallyd = subprocess.Popen([self.tallyd, "serve", "--data-dir", self.path("d")], stdout=log,
-                                                stderr=log)
-            wait_for("tallyd serves", self._serves, 120)
+            self.authority = self.add_tallyd("d", self._settings, self._tables).start()
             self.add_tenant("acme", "")
         except BaseException:
             self.__exit__(True, None, None)
@@ -387,13 +475,9 @@ class Ground:
         for process in self._processes:
             process.kill()
             process.wait()
-        if self._tallyd:
-            self._tallyd.terminate()
-            try:
-                self._tallyd.wait(60)
-            except subprocess.TimeoutExpired:
-                self._tallyd.kill()
-                self._tallyd.wait()
+        # The first owns the database that others may use.
+        for authority in reversed(self._authorities):
+            self.check(f"{authority.folder.name} ends by itself", authority.stop(), lambda s: s in (0, None))
         if kind or self.failures:
             print(f"logs and data are kept in {self.work}")
         else:
@@ -415,24 +499,30 @@ class Ground:
             skip("TALLY_HOLD does not name the library that kills at a system call")
         return library
 
-    def run_tally(self, *arguments, who="operator", stdin=None):
+    def held(self, folder, environment=None):
+        """The environment of a program that obeys orders in `folder`: see hold.c."""
+        environment = {**os.environ, **(environment or {})}
+        environment.update(LD_PRELOAD=self.preload(), HOLD_DIR=str(folder))
+        # Its calls go on to AddressSanitizer's, whose runtime else insists on being the first library.
+        environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return environment
+
+    def run_tally(self, *arguments, who="operator", stdin=None, server=None):
         credential = self.path("d/admin.credential" if who == "admin" else f"{who}.credential")
-        environment = os.environ | {"TALLY_SERVER": f"unix:{self.socket}", "TALLY_CREDENTIAL": credential}
+        environment = os.environ | {"TALLY_SERVER": f"unix:{server or self.socket}", "TALLY_CREDENTIAL": credential}
         done = subprocess.run([self.tally, "-o", "json", *arguments], capture_output=True, text=True, env=environment,
                               timeout=60, check=False, input=stdin)
         if done.returncode:
             raise AssertionError(f"tally {' '.join(arguments)}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else {}
 
-    def _serves(self):
-        try:
-            return self.run_tally("--timeout", "1s", "tenant", "list", who="admin") is not None
-        except AssertionError:
-            return False
+    def add_tallyd(self, name, settings="", tables=""):
+        self._authorities.append(Tallyd(self, name, settings, tables))
+        return self._authorities[-1]
 
     def add_tenant(self, name, prefix):
         self.run_tally("tenant", "create", name, who="admin")
-        for role in ("operator", "gateway"):
+        for role in ("operator", "gateway", "reconciler", "auditor"):
             self.run_tally("principal", "create", "--role", role, "--tenant", name, "--out",
                            self.path(f"{prefix}{role}.credential"), who="admin")
 
@@ -489,13 +579,13 @@ class Ground:
         return lines if text is None else lines.count(text)
 
     def stdio_upstream(self, name="led", more=""):
-        return (f'[upstreams.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(HERE / "upstream.py"))}]\n'
+        return (f'[upstreams.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(UPSTREAM)}]\n'
                 f'env = {{ LEDGER = {json.dumps(self.ledger())} }}\n{more}\n')
 
     def http_upstream(self, name="led", more=""):
         """One server process for all sessions of it."""
         log = open(self.work / f"{name}.log", "ab")  # pylint: disable=consider-using-with
-        process = self.spawn([sys.executable, str(HERE / "upstream.py"), "--http"], stdout=subprocess.PIPE, stderr=log,
+        process = self.spawn([sys.executable, UPSTREAM, "--http"], stdout=subprocess.PIPE, stderr=log,
                              env={**os.environ, "LEDGER": self.ledger()})
         port = int(process.stdout.readline())
         return f'[upstreams.{name}]\nurl = "http://127.0.0.1:{port}/mcp"\n{more}\n'
