@@ -349,9 +349,15 @@ class Tallyd:
     """One process at a time, with a data folder that stays. `settings` go before the first table of its configuration,
     `tables` to its end."""
 
-    def __init__(self, ground, name, settings="", tables=""):
+    def __init__(self, ground, name, settings="", tables="", like=None):
+        """`like`: another, on whose database it is a further replica; its settings say where that is."""
         self.ground, self.folder = ground, ground.work / name
         self.socket, self.process = str(self.folder / "tallyd.sock"), None
+        if like:
+            self.folder.mkdir()
+            shutil.copy(like.folder / "kek", self.folder / "kek")
+            (self.folder / "tallyd.toml").write_text(f"{settings}\n{tables}\n", encoding="utf-8")
+            return
         subprocess.run([ground.tallyd, "init", "--data-dir", str(self.folder)], check=True, timeout=120, capture_output=True)
         file = self.folder / "tallyd.toml"
         file.write_text(f"{settings}\n{file.read_text(encoding='utf-8')}\n{tables}\n", encoding="utf-8")
@@ -397,6 +403,17 @@ class Tallyd:
         self.end_database(signal.SIGINT)
         return status
 
+    @property
+    def database_folder(self):
+        """Where the socket of its private PostgreSQL lies."""
+        return self.folder / "run"
+
+    def sql(self, statement):
+        """Rows of text, as the database's owner."""
+        done = subprocess.run(["psql", "-XAt", f"host={self.database_folder} user=tally dbname=tally", "-c", statement],
+                              capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.splitlines()
+
     def database_pid(self):
         """Of its private PostgreSQL's first process; None: none runs."""
         try:
@@ -405,6 +422,11 @@ class Tallyd:
                 return pid if str(self.folder / "pg").encode() in file.read() else None
         except (OSError, ValueError, IndexError):
             return None
+
+    def processes(self):
+        """Its own, and those of its private PostgreSQL."""
+        database = self.database_pid()
+        return [self.process.pid, *children_of(self.process.pid), *([database, *children_of(database)] if database else [])]
 
     def end_database(self, how):
         """A tallyd that was killed leaves it behind."""
@@ -456,7 +478,8 @@ class Ground:
         self.authority, self._authorities, self._gateways, self._processes = None, [], [], []
 
     def __enter__(self):
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
             os.umask(0o077)
             self.authority = self.add_tallyd("d", self._settings, self._tables).start()
@@ -507,6 +530,14 @@ class Ground:
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         return environment
 
+    def skewed(self, seconds):
+        """The environment of a program whose wall clock is wrong by that: see skew.c."""
+        library = os.environ.get("TALLY_SKEW", "")
+        if not os.path.exists(library):
+            skip("TALLY_SKEW does not name the library that makes clocks wrong")
+        return {**os.environ, "LD_PRELOAD": library, "SKEW_SECONDS": str(seconds),
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
     def run_tally(self, *arguments, who="operator", stdin=None, server=None):
         credential = self.path("d/admin.credential" if who == "admin" else f"{who}.credential")
         environment = os.environ | {"TALLY_SERVER": f"unix:{server or self.socket}", "TALLY_CREDENTIAL": credential}
@@ -516,8 +547,8 @@ class Ground:
             raise AssertionError(f"tally {' '.join(arguments)}: {done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else {}
 
-    def add_tallyd(self, name, settings="", tables=""):
-        self._authorities.append(Tallyd(self, name, settings, tables))
+    def add_tallyd(self, name, settings="", tables="", like=None):
+        self._authorities.append(Tallyd(self, name, settings, tables, like))
         return self._authorities[-1]
 
     def add_tenant(self, name, prefix):
