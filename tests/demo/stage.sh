@@ -31,7 +31,7 @@ cleanup() {
   stop "$tallyd_pid" 30
   # A tallyd that was killed leaves its database behind. Only one that serves our own folder is stopped.
   local pid
-  if pid=$(head -1 "$data/pg/postmaster.pid" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$data/pg"; then
+  if pid=$(head -1 "$data/pg/postmaster.pid" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$data/postgres.conf"; then
     kill -INT "$pid" 2>/dev/null && gone "$pid" 30
   fi
   if [ "${KEEP:-}" = 1 ] || [ $failures != 0 ]; then echo "logs and data are kept in $work"; else rm -rf "$work"; fi
