@@ -18,7 +18,7 @@ class Story:
 
     def __init__(self):
         self.act, self.state, self.asked, self.known = None, None, None, None
-        self.told, self.open, self.keys = [], False, set()
+        self.told, self.open, self.keys, self.key = [], False, set(), None
 
     def event(self, line):
         self.act = self.act or (line["customer"], line["amount"])
@@ -26,7 +26,8 @@ class Story:
             if self.open:
                 self.hear("silence", line["t"])  # it died before it was answered
             self.asked, self.open = self.asked or line["t"], True
-            self.keys.add(line["key"])
+            self.key = line["key"]
+            self.keys.add(self.key)
         else:
             self.open = False
             self.hear(line["what"], line["t"])
@@ -58,7 +59,8 @@ class Story:
 def stories(log):
     found = {}
     for line in log:
-        found.setdefault(line["caller"], Story()).event(line)
+        if line["event"] != "ready":
+            found.setdefault(line["caller"], Story()).event(line)
     return {name: story.end() for name, story in found.items()}
 
 
@@ -67,7 +69,7 @@ def measure(folder, meant, permitted):
     number of them, that the operator would have let happen; None: all."""
     effects = [(line["customer"], line["amount"]) for line in lines(folder / "effects")]
     wire = lines(folder / "wire")
-    log = [line for line in lines(folder / "agents") if line["event"] != "ready"]
+    log = lines(folder / "agents")
     times = {act: effects.count(act) for act in effects}
     told = stories(log)
     result = {"requests": sum(line["event"] == "ask" for line in log), "dispatches": len(wire), "effects": len(effects),

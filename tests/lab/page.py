@@ -33,7 +33,7 @@ def bars(rows, unit):
 
 def total(report, column, *figures):
     return sum(one["columns"][column].get(figure, 0) or 0 for one in report["scenarios"] for figure in figures
-               if column in one["columns"])
+               if column in one["columns"] and one["id"].startswith("L"))
 
 
 def overview(report):
@@ -81,7 +81,7 @@ def section(one):
         else:
             rows.append(f"<tr><td>{column}</td>" + "".join(
                 f'<td{bad(figure, found)}>{escape(table.cell(figure, found))}</td>' for figure, _ in table.FIGURES) + "</tr>")
-    said = "".join(f"<p class=\"soft\">{escape(words)}</p>" for words in table.verdict_on_keys(one["columns"]))
+    said = "".join(f"<p class=\"soft\">{escape(words)}</p>" for words in table.further(one) + table.verdict_on_keys(one["columns"]))
     wrong = "".join(f'<p class="bad">Not as expected, {column}: {escape(words)}</p>'
                     for column, found in one["not_as_expected"].items() for words in found)
     held = '<span class="good">holds</span>' if one["holds"] else '<span class="bad">does not hold</span>'

@@ -13,7 +13,8 @@ it behaves: {"refunds": {CUSTOMER: [BEHAVIOUR, …]}, "look_up_lag": SECONDS}; t
 request, {} and none: does it and says so.
 
   before   seconds to wait before it is done
-  after    seconds to wait between that and the answer
+  after    seconds to wait between that and the answer (what is answered from the record is answered at once)
+  until    a file in FOLDER that must be there before it answers
   words    answers an isError with these words, though it was done
 """
 import json
@@ -81,6 +82,13 @@ def orders():
 BOOK = Book()
 
 
+def wait_for_file(name):
+    for _ in range(6000):
+        if not name or os.path.exists(os.path.join(FOLDER, name)):
+            return
+        time.sleep(0.02)
+
+
 def text(words, error=False):
     return {"content": [{"type": "text", "text": words}], **({"isError": True} if error else {})}
 
@@ -103,7 +111,8 @@ def refund(arguments, key, reference):
         if not before:
             BOOK.append({"t": time.monotonic(), "customer": customer, "amount": amount, "key": key if KEYED else "",
                          "reference": reference})
-        time.sleep(behaviour.get("after", 0))
+            time.sleep(behaviour.get("after", 0))
+            wait_for_file(behaviour.get("until"))
     if "words" in behaviour:
         return text(behaviour["words"], error=True)
     return text(f"refunded {amount} to {customer}")

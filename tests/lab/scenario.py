@@ -24,7 +24,7 @@ class Scenario:
     provider_can_tell: bool = True
 
     def wanted(self, column):
-        wanted = dict(self.expected.get(column) or self.expected.get("D" if column == "E" else "", {}))
+        wanted = self.expected.get(column) or self.expected.get("D" if column == "E" else "", {})
         if column in "CDE":
             wanted = {**ALWAYS, **wanted}
         if column == "E" and self.provider_can_tell:

@@ -16,7 +16,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support/ground"))
 from ground import Ground, Wire, state_of, wait_for  # pylint: disable=unused-import  # for scenarios and the lab
-from measure import lines, measure
+from measure import lines, measure, stories
 
 COLUMNS = {"A": "agent to tool, naive", "B": "agent to a tool that honours a durable idempotency key",
            "C": "B behind tally-gateway", "D": "the naive tool behind tally-gateway", "E": "D with the reconciler"}
@@ -92,7 +92,7 @@ class Stand:
         self.folder.mkdir()
         self.meant, self.permitted, self.notes = {}, None, {}
         self.permit, self.token, self.tool = None, "none", "refund"
-        self.gateways, self._processes = [], []
+        self.gateways, self._processes, self._callers = [], [], {}
         flags = ["--keyed"] if self.keyed else []
         self.provider_port = self._port_of("provider", [sys.executable, str(HERE / "provider.py"), str(self.folder), *flags])
         self.wire_port = self._port_of("proxy", [sys.executable, str(HERE / "fault_proxy.py"), str(self.folder),
@@ -151,6 +151,7 @@ class Stand:
 
     def agents(self, *callers, port=None, held=False):
         """A process. `held`: it waits for go()."""
+        self._callers.update({caller.name or caller.customer: caller for caller in callers})
         return Agents(self, callers, port or self.port, held)
 
     def call(self, *callers, port=None):
@@ -251,8 +252,26 @@ class Stand:
             return call if call and len(call["attempts"]) == attempt else None
         return wait_for(f"attempt {attempt} of {key} is parked", parked, 120)
 
-    def resolve(self, call, verdict):
-        self.ground.resolve(call, verdict)
+    def judge(self, key, verdict, attempt=1):
+        """Of a parked attempt: by a person in D and C, by the reconciler in E, who is only waited for."""
+        if self.column != "E":
+            self.ground.resolve(self.wait_parked(key, attempt), verdict)
+            return
+        ends = {"happened": "SUCCEEDED", "not-happened": "NOT_HAPPENED"}
+        wait_for(f"the reconciler closes {key}", lambda: self.state(key) == ends[verdict], 180)
+
+    def wait_contradicted(self, key):
+        wait_for(f"it is seen that {key} had happened", lambda: self.calls()[key]["contradicted"], 120)
+
+    def charged(self):
+        return self.ground.run_tally("permit", "show", self.permit)["budget"]["spent"]
+
+    def come_back(self):
+        """Those who were told to wait ask once more, with the key that they had."""
+        waiting = [dataclasses.replace(self._callers[name], key=story.key, again="same", delay=0, pauses=(2, 2))
+                   for name, story in stories(lines(self.folder / "agents")).items() if story.state == "uncertain"]
+        if waiting:
+            self.call(*waiting, port=self.gateways[-1].port)
 
     def note(self, **found):
         """Further figures of this column."""
@@ -266,6 +285,10 @@ class Stand:
 
     def result(self):
         if self.ours:
+            self.settle()
+        if self.column == "E":
+            wait_for("the reconciler has closed what was parked", lambda: not self.parked(), 180)
+            self.come_back()
             self.settle()
         result = measure(self.folder, self.meant, self.permitted)
         if self.ours:

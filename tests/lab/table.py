@@ -30,7 +30,8 @@ def beside(b, ours):
     if "error" in b or "error" in ours:
         return None
     (b_done, b_told), (our_done, our_told) = harm(b), harm(ours)
-    if b_done > our_done or b_told > our_told or b["confirmed"] < ours["confirmed"]:
+    if (b_done > our_done or b_told > our_told or b["confirmed"] < ours["confirmed"]
+            or b.get("noticed", 0) < ours.get("noticed", 0)):
         return "worse"
     return "better" if b["confirmed"] > ours["confirmed"] else "as well"
 
@@ -51,6 +52,17 @@ def verdict_on_keys(columns):
     return said
 
 
+def further(result):
+    """Figures that only this scenario has: of each column, what is expected of it."""
+    plain = {figure for figure, _ in FIGURES} | {"receipts_verify"}
+    said = []
+    for column, found in result["columns"].items():
+        figures = [f"{figure.replace('_', ' ')} {found.get(figure)}" for figure in result["expected"][column] if figure not in plain]
+        if figures and "error" not in found:
+            said.append(f"{column}: {', '.join(figures)}")
+    return said
+
+
 def block(result):
     lines = [f"{result['id']}  {result['title']}: {'holds' if result['holds'] else 'DOES NOT HOLD'}",
              f"     {result['why']}",
@@ -60,6 +72,7 @@ def block(result):
             lines.append(f"    {column}  {found['error'][:1500]}")
         else:
             lines.append(f"    {column}  " + "".join(f"{cell(figure, found):>12}" for figure, _ in FIGURES))
+    lines += [f"     {words}" for words in further(result)]
     lines += [f"     {words}" for words in verdict_on_keys(result["columns"])]
     for column, found in result["not_as_expected"].items():
         lines += [f"     NOT AS EXPECTED, {column}: {words[:1500]}" for words in found]

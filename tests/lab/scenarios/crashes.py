@@ -13,7 +13,8 @@ PATIENT = (1,) * 20  # a loop that outlasts a restart
           "killed before it had the grant, and with `sending` on disk: it could have been sent, so it is parked and not sent again. "
           "An agent alone just begins anew, and is right",
           {"A": {"effects": 2, "confirmed": 2}, "B": {"effects": 2, "confirmed": 2},
-           "C": {"effects": 0, "dispatches": 0, "uncertain": 2, "holds": 2}, "D": {"effects": 0, "dispatches": 0, "uncertain": 2, "holds": 2}})
+           "C": {"effects": 0, "dispatches": 0, "uncertain": 2, "holds": 2}, "D": {"effects": 0, "dispatches": 0, "uncertain": 2, "holds": 2},
+           "E": {"effects": 2, "dispatches": 2, "confirmed": 2}})
 def killed_before(stand):
     anna, ben = (Caller(name, key=f"job-{name}", pauses=PATIENT[:14]) for name in ("anna", "ben"))
     if not stand.ours:
@@ -46,7 +47,7 @@ def killed_before(stand):
 @scenario("L07", "gateway killed after the send",
           "its journal says `sending`: the next run parks the call, for it may have been carried out, as it was",
           {"A": TWICE, "B": DONE, "C": {"effects": 1, "dispatches": 1, "uncertain": 1, "holds": 1},
-           "D": {"effects": 1, "dispatches": 1, "uncertain": 1, "holds": 1}})
+           "D": {"effects": 1, "dispatches": 1, "uncertain": 1, "holds": 1}, "E": {"effects": 1, "dispatches": 1, "confirmed": 1}})
 def killed_after(stand):
     stand.behaves(anna=[{"after": 1.5}])
     caller = Caller("anna", key="job-1", pauses=PATIENT[:6])
@@ -86,7 +87,7 @@ def stopped_and_woken(stand):
     gateway.signal(signal.SIGSTOP)
     wait_for("stopped", lambda: state_of(gateway.process.pid) == "T")
     wire.down.set()
-    stand.resolve(stand.wait_parked("job-1"), "not-happened")
+    stand.judge("job-1", "not-happened")
     stand.call(second, port=stand.gateway("other").port)
     gateway.signal(signal.SIGCONT)
     stopped.wait()
@@ -97,31 +98,35 @@ def stopped_and_woken(stand):
           "a wrong verdict: the truth is recorded as a contradiction, a person is called, and attempt 2, not yet sent, is never sent. "
           "(Had it been sent, the verdict would have made a duplicate, which nobody could take back.)",
           {"A": TWICE, "B": DONE, "C": {"effects": 1, "confirmed": 2, "contradicted": True, "holds": 0},
-           "D": {"effects": 1, "dispatches": 1, "confirmed": 2, "contradicted": True, "holds": 0}})
+           "D": {"effects": 1, "dispatches": 1, "confirmed": 2, "contradicted": True, "holds": 0}},
+          grant={"lease": '"90s"'})
 def success_after_verdict(stand):
-    stand.behaves(anna=[{"after": 25}])
+    # In E the reconciler is misled by a search that lags for longer than it was told.
+    stand.behaves(look_up_lag=600, anna=[{"until": "answer"}])
     first, second = (Caller("anna", name=name, key="job-1", timeout=timeout, pauses=pauses)
-                     for name, timeout, pauses in (("first", 5, ()), ("second", 90, (2,) * 15)))
+                     for name, timeout, pauses in (("first", 5, ()), ("second", 90, (2,) * 10)))
     if not stand.ours:
         stand.call(first)
-        first.name = "second"
-        first.timeout = 60
-        return stand.call(first)
+        waits = stand.agents(second)
+        stand.wait_dispatched("anna", 2)
+        (stand.folder / "answer").touch()
+        return waits.wait()
 
     wire = Wire(str(stand.folder / "authority"), stand.ground.socket)
-    other = stand.gateway("other", server=wire.path)
-    gateway = stand.gateway("g")
+    gateway, other = stand.gateway(), stand.gateway("other", server=wire.path, lease_margin="60s")
     waits = stand.agents(second, port=other.port, held=True).ready()
     stand.call(first, port=gateway.port)
     # C is still sending again when its agent is answered; the verdict waits for it to be parked.
-    stand.resolve(stand.wait_parked("job-1"), "not-happened")
+    stand.judge("job-1", "not-happened")
     wire.down.clear()
     waits.go()
     wait_for("attempt 2 is granted", lambda: stand.state("job-1") == "AUTHORIZED")
     other.signal(signal.SIGSTOP)
     wait_for("stopped", lambda: state_of(other.process.pid) == "T")
     wire.down.set()
-    wait_for("the success of attempt 1 is committed", lambda: stand.calls()["job-1"]["contradicted"], 120)
-    stand.note(contradicted=stand.calls()["job-1"]["contradicted"])
+    (stand.folder / "answer").touch()
+    stand.wait_contradicted("job-1")
+    stand.note(contradicted=True)
+    stand.seconds(4)  # the send window is over, the lease is not
     other.signal(signal.SIGCONT)
     return waits.wait()

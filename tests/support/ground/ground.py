@@ -269,7 +269,7 @@ class Gateway:
     """One gateway process at a time, with a config and a journal that stay."""
 
     def __init__(self, ground, name, upstreams, top="", credential="gateway.credential", server=None,
-                 address="127.0.0.1:0"):
+                 address="127.0.0.1:0", lease_margin="1s"):
         self.ground, self.name = ground, name
         self.folder = ground.work / name
         self.folder.mkdir()
@@ -284,7 +284,7 @@ server = "unix:{server}"
 credential_file = "{ground.path(credential)}"
 timeout = "8s"
 try_timeout = "8s"
-lease_margin = "1s"
+lease_margin = "{lease_margin}"
 [permit]
 view_ttl = "5m"
 {top}
@@ -419,7 +419,7 @@ class Tallyd:
         try:
             pid = int((self.folder / "pg/postmaster.pid").read_text(encoding="ascii").split()[0])
             with open(f"/proc/{pid}/cmdline", "rb") as file:
-                return pid if str(self.folder / "pg").encode() in file.read() else None
+                return pid if str(self.folder / "postgres.conf").encode() in file.read() else None
         except (OSError, ValueError, IndexError):
             return None
 
