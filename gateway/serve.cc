@@ -22,7 +22,7 @@
 #include "gateway/front/endpoint.h"
 #include "gateway/front/http_server.h"
 #include "gateway/front/stdio_front.h"
-#include "gateway/upstream/process.h"
+#include "lib/process/child.h"
 #include "server/ops/log.h"
 
 namespace tally::gateway {
@@ -60,7 +60,7 @@ class Gateway {
   Gateway(const Gateway&) = delete;
 
   absl::Status Open() {
-    RaiseDescriptorLimit();
+    process::RaiseDescriptorLimit();
     if (const auto level = ops::SeverityOf(config_.log_level)) ops::SetLogLevel(*level);
     auto credential = ReadCredential(config_);
     if (!credential.ok()) return credential.status();

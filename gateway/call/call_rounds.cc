@@ -3,6 +3,7 @@
 
 #include "gateway/call/call.h"
 #include "gateway/mcp/raw.h"
+#include "lib/keys/provider_names.h"
 
 namespace tally::gateway {
 namespace {
@@ -14,8 +15,8 @@ using std::chrono::milliseconds;
 asio::awaitable<void> Call::SendRounds(SharedUpstream upstream, client::SendDeadline started, CallParts parts) {
   lease_ = Lease{started, grant_.lease_ms()};
   started_ = started;
-  Put(order_.config.key, ProviderKey(grant_.call_id()), parts);
-  Put(order_.config.reference, ProviderReference(grant_.call_id()), parts);
+  Put(order_.config.key, keys::ProviderKey(grant_.call_id()), parts);
+  Put(order_.config.reference, keys::ProviderReference(grant_.call_id()), parts);
   // Weak: the session keeps the exchange until this call is over, which it would never be if the exchange kept it.
   Gate gate = [weak = weak_from_this(), started] {
     const std::shared_ptr<Call> call = weak.lock();

@@ -1,19 +1,11 @@
 #include "gateway/call/placement.h"
 
-#include <absl/strings/escaping.h>
-
 #include "gateway/mcp/raw.h"
-#include "lib/keys/hash.h"
 
 namespace tally::gateway {
 namespace {
 
 using Where = Placement::Where;
-
-std::string Derived(std::string_view purpose, std::string_view call_id) {
-  using namespace std::string_view_literals;
-  return absl::BytesToHexString(std::string(keys::Sha256({purpose, "\0"sv, call_id}).view().substr(0, 16)));
-}
 
 }  // namespace
 
@@ -30,8 +22,5 @@ void Put(const Placement& place, std::string_view text, CallParts& parts) {
   if (place.where == Where::kMeta) parts.meta = with(parts.meta);
   if (place.where == Where::kHeader) parts.headers[place.name] = std::string(text);
 }
-
-std::string ProviderKey(std::string_view call_id) { return Derived("tallystick/provider-key/v1", call_id); }
-std::string ProviderReference(std::string_view call_id) { return Derived("tallystick/provider-reference/v1", call_id); }
 
 }  // namespace tally::gateway

@@ -19,8 +19,4 @@ struct CallParts {
 void Strip(const Placement& place, CallParts& parts);
 void Put(const Placement& place, std::string_view text, CallParts& parts);
 
-// The name under which a provider is to know a call: hex, the same for all attempts, and nothing an agent wrote.
-std::string ProviderKey(std::string_view call_id);
-std::string ProviderReference(std::string_view call_id);
-
 }  // namespace tally::gateway

@@ -13,7 +13,7 @@ absl::StatusOr<SharedUpstream> OpenUpstream(const asio::any_io_executor& loop, c
   UpstreamLimits limits;
   limits.message_bytes_max = static_cast<size_t>(answer_bytes_max);
   if (config.url.empty()) {
-    Command command;
+    process::Command command;
     command.argv.push_back(config.command);
     command.argv.insert(command.argv.end(), config.args.begin(), config.args.end());
     command.environment = config.env;

@@ -36,7 +36,7 @@ constexpr size_t kStderrLineMax = 1024;
 
 class StdioSession final : public UpstreamSession {
  public:
-  StdioSession(const asio::any_io_executor& loop, std::string name, const Child& child, UpstreamSink sink,
+  StdioSession(const asio::any_io_executor& loop, std::string name, const process::Child& child, UpstreamSink sink,
                const UpstreamLimits& limits)
       : loop_(loop),
         name_(std::move(name)),
@@ -58,7 +58,7 @@ class StdioSession final : public UpstreamSession {
 
   // At the gateway's own end there is no time left to ask again; nobody's process stays behind.
   ~StdioSession() override {
-    if (!reaped_) SignalGroup(pid_, SIGKILL);
+    if (!reaped_) process::SignalGroup(pid_, SIGKILL);
   }
 
   void Start() {
@@ -257,7 +257,7 @@ class StdioSession final : public UpstreamSession {
       read_all_.expires_after(kLastWordsPatience);
       co_await read_all_.async_wait(kTuple);
     }
-    reaped_ = Reap(pid_);
+    reaped_ = process::Reap(pid_);
     Die("the upstream's process has ended");
     Close();
     boost::system::error_code ignored;
@@ -276,7 +276,7 @@ class StdioSession final : public UpstreamSession {
         co_await timer.async_wait(kTuple);
       }
       if (reaped_) co_return;
-      SignalGroup(pid_, signal);
+      process::SignalGroup(pid_, signal);
       in_.close(ignored);
     }
   }
@@ -323,9 +323,9 @@ class StdioSession final : public UpstreamSession {
 }  // namespace
 
 absl::StatusOr<SharedUpstream> StartStdioUpstream(const asio::any_io_executor& loop, std::string name,
-                                                  const Command& command, UpstreamSink sink,
+                                                  const process::Command& command, UpstreamSink sink,
                                                   const UpstreamLimits& limits) {
-  absl::StatusOr<Child> child = StartChild(command);
+  absl::StatusOr<process::Child> child = process::StartChild(command);
   if (!child.ok()) return child.status();
   auto session = std::make_shared<StdioSession>(loop, std::move(name), *child, std::move(sink), limits);
   session->Start();

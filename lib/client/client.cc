@@ -104,6 +104,16 @@ Answer<v1::ResolveResponse> Client::Resolve(const v1::ResolveRequest& request, c
   return Ask(*parked_, &v1::ParkedCalls::Stub::Resolve, request, Repeat::kSafe, options);
 }
 
+// Noted twice, one look at the provider would read as two.
+Answer<v1::NoteLookUpResponse> Client::NoteLookUp(const v1::NoteLookUpRequest& request, const CallOptions& options) {
+  return Ask(*parked_, &v1::ParkedCalls::Stub::NoteLookUp, request, Repeat::kOnce, options);
+}
+
+// Each one that gets through writes a receipt, which says that something was sent.
+Answer<v1::BeginReplayResponse> Client::BeginReplay(const v1::BeginReplayRequest& request, const CallOptions& options) {
+  return Ask(*parked_, &v1::ParkedCalls::Stub::BeginReplay, request, Repeat::kOnce, options);
+}
+
 // A second Mint would be a second permit.
 Answer<v1::MintResponse> Client::Mint(const v1::MintRequest& request, const CallOptions& options) {
   return Ask(*permits_, &v1::Permits::Stub::Mint, request, Repeat::kOnce, options);

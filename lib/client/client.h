@@ -47,6 +47,10 @@ class Client {
   Answer<v1::ListParkedResponse> ListParked(const v1::ListParkedRequest& request, const CallOptions& options = {});
   Answer<v1::ClaimResponse> Claim(const v1::ClaimRequest& request, const CallOptions& options = {});
   Answer<v1::ResolveResponse> Resolve(const v1::ResolveRequest& request, const CallOptions& options = {});
+  // After `unavailable` it may have been kept, and the claim given back.
+  Answer<v1::NoteLookUpResponse> NoteLookUp(const v1::NoteLookUpRequest& request, const CallOptions& options = {});
+  // Only what it answers allows the replay: after a failure of any kind nothing may be sent.
+  Answer<v1::BeginReplayResponse> BeginReplay(const v1::BeginReplayRequest& request, const CallOptions& options = {});
 
   Answer<v1::MintResponse> Mint(const v1::MintRequest& request, const CallOptions& options = {});
   Answer<v1::PermitInfo> GetPermit(const v1::GetPermitRequest& request, const CallOptions& options = {});

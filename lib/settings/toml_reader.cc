@@ -1,5 +1,6 @@
 #include "lib/settings/toml_reader.h"
 
+#include <absl/strings/str_format.h>
 #include <absl/time/time.h>
 
 #include <algorithm>
@@ -109,6 +110,16 @@ void TomlReader::Whole(const std::string& name, int64_t& into, int64_t min, int6
   WholeNumber(name, min, max, [&](int64_t number) { into = number; });
 }
 
+void TomlReader::Number(const std::string& name, double& into, double min, double max) {
+  const toml::node* node = Find(name);
+  if (node == nullptr) return;
+  const auto number = node->is_number() ? node->value<double>() : std::nullopt;
+  if (!number || !(*number >= min && *number <= max)) {  // NaN is between nothing
+    return ComplainAt(*node, name, absl::StrFormat("must be a number from %g to %g", min, max));
+  }
+  into = *number;
+}
+
 void TomlReader::Duration(const std::string& name, milliseconds& into, milliseconds min, milliseconds max) {
   const toml::node* node = Find(name);
   if (node == nullptr) return;
@@ -134,6 +145,24 @@ void TomlReader::Texts(const std::string& name, std::vector<std::string>& into, 
     if (!TakeText(Cat(name, "[", i, "]"), *array->get(i), texts[i])) return;
   }
   into = std::move(texts);
+}
+
+void TomlReader::Wholes(const std::string& name, std::vector<int>& into, int min, int max, size_t count_max) {
+  const toml::node* node = Find(name);
+  if (node == nullptr) return;
+  const toml::array* array = node->as_array();
+  bool sound = array != nullptr && array->size() <= count_max;
+  std::vector<int> numbers;
+  for (size_t i = 0; sound && i < array->size(); ++i) {
+    const auto* number = array->get(i)->as_integer();
+    sound = number != nullptr && number->get() >= min && number->get() <= max;
+    if (sound) numbers.push_back(static_cast<int>(number->get()));
+  }
+  if (!sound) {
+    return ComplainAt(*node, name,
+                      Cat("must be an array of at most ", count_max, " whole numbers from ", min, " to ", max));
+  }
+  into = std::move(numbers);
 }
 
 void TomlReader::TextByName(const std::string& name, std::map<std::string, std::string>& into, size_t count_max) {

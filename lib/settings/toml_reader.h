@@ -42,10 +42,14 @@ class TomlReader {
   void Flag(const std::string& name, bool& into);
   void Whole(const std::string& name, int& into, int64_t min, int64_t max);
   void Whole(const std::string& name, int64_t& into, int64_t min, int64_t max);
+  // Whole or with decimals.
+  void Number(const std::string& name, double& into, double min, double max);
   void Duration(const std::string& name, std::chrono::milliseconds& into, std::chrono::milliseconds min,
                 std::chrono::milliseconds max);
   // An array of texts, at most `count_max`.
   void Texts(const std::string& name, std::vector<std::string>& into, size_t count_max);
+  // An array of whole numbers, at most `count_max`.
+  void Wholes(const std::string& name, std::vector<int>& into, int min, int max, size_t count_max);
   // A table whose keys are the writer's own and whose values are texts.
   void TextByName(const std::string& name, std::map<std::string, std::string>& into, size_t count_max);
 

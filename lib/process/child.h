@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace tally::gateway {
+namespace tally::process {
 
 struct Command {
   std::vector<std::string> argv;                   // argv[0]: a path, or a name looked up in PATH
@@ -38,4 +38,4 @@ void SignalGroup(pid_t leader, int signal);
 // Takes the ended leader's status, and what is left of its group with it. False: it has not ended.
 bool Reap(pid_t leader);
 
-}  // namespace tally::gateway
+}  // namespace tally::process

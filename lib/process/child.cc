@@ -1,4 +1,4 @@
-#include "gateway/upstream/process.h"
+#include "lib/process/child.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace tally::gateway {
+namespace tally::process {
 namespace {
 
 // What a program needs to run at all; nothing of ours that could carry a secret.
@@ -88,14 +88,14 @@ void RaiseDescriptorLimit() {
 }
 
 absl::StatusOr<Child> StartChild(const Command& command) {
-  if (command.argv.empty()) return absl::InvalidArgumentError("an upstream's command is empty");
+  if (command.argv.empty()) return absl::InvalidArgumentError("a command is empty");
   std::array<int, 2> in = {-1, -1};
   std::array<int, 2> out = {-1, -1};
   std::array<int, 2> err = {-1, -1};
   if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0) {
     const int error = errno;
     CloseAll({in[0], in[1], out[0], out[1], err[0], err[1]});
-    return absl::ErrnoToStatus(error, "no pipe for an upstream's process");
+    return absl::ErrnoToStatus(error, "no pipe for a process");
   }
   Child child;
   const int error = Spawn(command, {in[0], out[1], err[1]}, child.pid);
@@ -115,7 +115,7 @@ absl::StatusOr<Child> StartChild(const Command& command) {
     SignalGroup(child.pid, SIGKILL);
     waitpid(child.pid, nullptr, 0);
     CloseAll({child.stdin_fd, child.stdout_fd, child.stderr_fd});
-    return absl::ErrnoToStatus(failed, "no descriptor for an upstream's process");
+    return absl::ErrnoToStatus(failed, "no descriptor for a process");
   }
   for (const int descriptor : {child.stdin_fd, child.stdout_fd, child.stderr_fd}) {
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -137,4 +137,4 @@ bool Reap(pid_t leader) {
   return true;
 }
 
-}  // namespace tally::gateway
+}  // namespace tally::process
