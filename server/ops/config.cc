@@ -154,9 +154,14 @@ absl::StatusOr<keys::Secret> ReadKeyEncryptionKey(const Config& config) {
   const auto source = KeySource(config.key_encryption_key);
   if (!source) return absl::InvalidArgumentError("key_encryption_key names no source");
   const auto& [kind, name] = *source;
-  if (kind == "file") return keys::KeyEncryptionKeyFromFile(name);
-  if (kind == "env") return keys::KeyEncryptionKeyFromEnvironment(name);
-  return keys::KeyEncryptionKeyFromCredential(name);
+  auto key = kind == "file"  ? keys::KeyEncryptionKeyFromFile(name)
+             : kind == "env" ? keys::KeyEncryptionKeyFromEnvironment(name)
+                             : keys::KeyEncryptionKeyFromCredential(name);
+  if (key.ok()) return key;
+  return absl::Status(key.status().code(),
+                      Cat("the key-encryption key cannot be had: ", key.status().message(),
+                          ". Nothing was started: without it the signing keys in the database cannot be opened. Put "
+                          "it back where key_encryption_key in tallyd.toml says"));
 }
 
 absl::Status WriteDefaultConfig(const std::string& path) { return keys::WritePrivateFile(path, kDefaultConfigText); }

@@ -10,7 +10,7 @@ TYPE = "application/vnd.tallystick.receipt.v1+protobuf"
 def receipts(stand):
     """What was forged and noticed. `noticed`: told as bad, or as incomplete where one is missing or its key is not known."""
     good = stand.folder / "good"
-    stand.ground.run_tally("receipt", "export", "--permit", stand.permit, "--out", str(good), who="auditor")
+    stand.run_tally("receipt", "export", "--permit", stand.permit, "--out", str(good), who="auditor")
     names = sorted(path.name for path in good.glob("*.dsse.json"))
     one, other = by_kind(stand, good, names)
     assert verify(stand, good) == 0, "receipts that nobody changed"
@@ -67,7 +67,7 @@ def receipts(stand):
 
 def by_kind(stand, folder, names):
     """Two receipts from the middle of the chain."""
-    listed = stand.ground.run_tally("receipt", "list", "--permit", stand.permit, who="auditor")["receipts"]
+    listed = stand.run_tally("receipt", "list", "--permit", stand.permit, who="auditor")["receipts"]
     chosen = [f"{one['receipt_id']}.dsse.json" for one in listed if one["kind"] == "CALL_SUCCEEDED"][:2]
     assert len(chosen) == 2 and set(chosen) <= set(names), f"{chosen} in {folder}"
     return chosen

@@ -70,7 +70,7 @@ def run(scenario, ground, arguments):
 def parse():
     parser = argparse.ArgumentParser(prog="./dev lab", description="Breaks Tallystick, and counts what the provider's own file says.")
     parser.add_argument("--only", action="append", metavar="ID", help="only this scenario; may be repeated")
-    parser.add_argument("--columns", default="ABCD", help="A to D (default all)")
+    parser.add_argument("--columns", default="ABCDE", help="A to E (default all; E needs tally-reconciler among the programs)")
     parser.add_argument("--seed", type=int, default=1, help="what is left to chance goes by it (default 1)")
     parser.add_argument("--pace", type=float, default=1, help="all waits, times this: for slow machines and sanitizers (default 1)")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
@@ -78,7 +78,8 @@ def parse():
     parser.add_argument("--list", action="store_true", help="name the scenarios, and run none")
     parser.add_argument("--verbose", action="store_true", help="say more about what went wrong")
     arguments = parser.parse_args()
-    arguments.columns = [column for column in COLUMNS if column in arguments.columns]
+    reconciler = os.access(pathlib.Path(os.environ.get("TALLY_BIN", "")) / "tally-reconciler", os.X_OK)
+    arguments.columns = [column for column in COLUMNS if column in arguments.columns and (column != "E" or reconciler)]
     chosen = [one for one in ALL if not arguments.only or one.id in arguments.only]
     unknown = set(arguments.only or ()) - {one.id for one in ALL}
     if unknown:

@@ -110,7 +110,7 @@ def refund(arguments, key, reference):
             return text("This idempotency key stands for another refund. Nothing was refunded.", error=True)
         if not before:
             BOOK.append({"t": time.monotonic(), "customer": customer, "amount": amount, "key": key if KEYED else "",
-                         "reference": reference})
+                         "reference": reference, "text": f"refunded {amount} to {customer}"})
             time.sleep(behaviour.get("after", 0))
             wait_for_file(behaviour.get("until"))
     if "words" in behaviour:

@@ -17,7 +17,6 @@ class Scenario:
     steps: callable = None
     grant: dict = None  # terms of the permit's grant that differ
     tool_timeout: float = 2  # the gateway's, in seconds at pace 1
-    tool_settings: str = ""
     key_place: str = '{ header = "X-Payment-Key" }'  # of column C
     private: bool = False  # has a tallyd of its own in each column, which it breaks
     authority: str = ""  # settings of that

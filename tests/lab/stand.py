@@ -23,7 +23,7 @@ COLUMNS = {"A": "agent to tool, naive", "B": "agent to a tool that honours a dur
 OURS = "CDE"
 AMOUNT = 100
 # Seconds at pace 1: the gateway gives up before its clients do, as its documentation says.
-TOOL_TIMEOUT, AGENT_TIMEOUT, SEND_WITHIN, LEASE = 2, 5, 3, 8
+AGENT_TIMEOUT, SEND_WITHIN, LEASE, ABSENT_IS_FINAL_AFTER = 5, 3, 8, 5
 
 
 @dataclasses.dataclass
@@ -92,13 +92,19 @@ class Stand:
         self.folder.mkdir()
         self.meant, self.permitted, self.notes = {}, None, {}
         self.permit, self.token, self.tool = None, "none", "refund"
-        self.gateways, self._processes, self._callers = [], [], {}
+        self.tenant, self.prefix = "acme", ""
+        self.gateways, self.reconcilers, self._processes, self._callers = [], [], [], {}
         flags = ["--keyed"] if self.keyed else []
         self.provider_port = self._port_of("provider", [sys.executable, str(HERE / "provider.py"), str(self.folder), *flags])
         self.wire_port = self._port_of("proxy", [sys.executable, str(HERE / "fault_proxy.py"), str(self.folder),
                                                  str(self.provider_port)])
         if self.ours:
             self.tool = "pay__refund"
+            if column == "E":
+                # A reconciler works on all of its tenant's calls.
+                self.tenant, self.prefix = f"{scenario.id}-e".lower(), f"{scenario.id}-e-"
+                ground.add_tenant(self.tenant, self.prefix)
+                self.reconciler()
             self.mint(scenario.grant)
 
     # ------------------------------------------------------------ processes
@@ -118,7 +124,46 @@ class Stand:
         terms = {"cap": "100", "cost": '{ pointer = "/amount" }', "per_call": "1000", "lease": f'"{lease}"',
                  "send_within": f'"{window}"', "intent_ignore": '["/idempotency_key"]', **(grant or {})}
         self.permit, self.token = self.ground.mint(
-            {"pay__refund": "\n".join(f"{name} = {value}" for name, value in terms.items())})
+            {"pay__refund": "\n".join(f"{name} = {value}" for name, value in terms.items())}, self.tenant, f"{self.prefix}operator")
+
+    def run_tally(self, *arguments, who="operator"):
+        return self.ground.run_tally(*arguments, who=self.prefix + who)
+
+    def reconciler(self):
+        """As its operator would set it up, but quicker: the look-up finds a refund by the reference that the gateway sent."""
+        file = self.folder / "reconciler.toml"
+        file.write_text(f"""[tallyd]
+server = "unix:{self.ground.socket}"
+credential_file = "{self.ground.path(self.prefix + 'reconciler.credential')}"
+[reconciler]
+poll = "200ms"
+claim = "20s"
+backoff_min = "500ms"
+backoff_max = "1s"
+absent_spacing = "1s"
+[[provider]]
+name = "payments"
+per_second = 100
+allow_private = true
+allow_http = true
+[[tool]]
+tool = "pay__refund"
+look_up = "http"
+provider = "payments"
+timeout = "5s"
+absent_is_final_after = "{self.ms(ABSENT_IS_FINAL_AFTER)}"
+[tool.http]
+url = "http://127.0.0.1:{self.provider_port}/refunds?reference={{reference}}"
+[tool.answer]
+records = "/refunds"
+match = {{ pointer = "/reference", equals = "{{reference}}" }}
+record_is = "happened"
+amount = {{ pointer = "/amount", form = "minor" }}
+result = "/text"
+""", encoding="utf-8")
+        with open(self.folder / "reconciler.log", "ab") as log:
+            self.reconcilers.append(self.spawn([self.ground.reconciler, "serve", str(file)], stdout=log, stderr=log,
+                                               stdin=subprocess.DEVNULL))
 
     def ms(self, seconds):
         return f"{int(seconds * self.pace * 1000)}ms"
@@ -132,11 +177,11 @@ class Stand:
         # Taken by nobody else: outside the range from which the kernel gives ports away.
         port = free_port()
         keyed = f'replay = "keyed"\nkey = {self.scenario.key_place}\nreplay_window = "24h"\n' if self.keyed else ""
-        more = self.scenario.tool_settings
+        more = 'reference = { header = "X-Reference" }' if self.column == "E" else ""
         upstream = (f'[upstreams.pay]\nurl = "http://127.0.0.1:{self.wire_port}/mcp"\n[upstreams.pay.tools.refund]\n'
                     f'timeout = "{self.ms(self.scenario.tool_timeout)}"\n{keyed}{more}\n')
         gateway = self.ground.add_gateway(f"{self.scenario.id}-{self.column}-{name}", upstream, server=server,
-                                          address=f"127.0.0.1:{port}", **options)
+                                          address=f"127.0.0.1:{port}", credential=f"{self.prefix}gateway.credential", **options)
         self.gateways.append(gateway)
         return gateway.start() if start else gateway
 
@@ -238,13 +283,14 @@ class Stand:
             return len(json.load(answer)["refunds"])
 
     def calls(self):
-        return self.ground.calls(self.permit)
+        return self.ground.calls(self.permit, f"{self.prefix}operator")
 
     def state(self, key):
         return self.calls().get(key, {}).get("state")
 
     def parked(self):
-        return self.ground.parked(self.permit)
+        """Contradicted calls are listed with them, for a person; here they do not count."""
+        return {key: call for key, call in self.ground.parked(self.permit, f"{self.prefix}operator").items() if call["state"] == "UNCERTAIN"}
 
     def wait_parked(self, key, attempt=1):
         def parked():
@@ -255,16 +301,20 @@ class Stand:
     def judge(self, key, verdict, attempt=1):
         """Of a parked attempt: by a person in D and C, by the reconciler in E, who is only waited for."""
         if self.column != "E":
-            self.ground.resolve(self.wait_parked(key, attempt), verdict)
+            self.resolve(self.wait_parked(key, attempt), verdict)
             return
         ends = {"happened": "SUCCEEDED", "not-happened": "NOT_HAPPENED"}
         wait_for(f"the reconciler closes {key}", lambda: self.state(key) == ends[verdict], 180)
+
+    def resolve(self, call, verdict):
+        """A person's word."""
+        self.ground.resolve(call, verdict, f"{self.prefix}operator")
 
     def wait_contradicted(self, key):
         wait_for(f"it is seen that {key} had happened", lambda: self.calls()[key]["contradicted"], 120)
 
     def charged(self):
-        return self.ground.run_tally("permit", "show", self.permit)["budget"]["spent"]
+        return self.run_tally("permit", "show", self.permit)["budget"]["spent"]
 
     def come_back(self):
         """Those who were told to wait ask once more, with the key that they had."""
@@ -299,10 +349,10 @@ class Stand:
         return result
 
     def authority_says(self):
-        shown, parked = self.ground.run_tally("permit", "show", self.permit), self.parked()
+        shown, parked = self.run_tally("permit", "show", self.permit), self.parked()
         assert shown["open_calls"] == len(parked), f"{shown['open_calls']} calls open, {len(parked)} parked"
         out = self.folder / "receipts"
-        self.ground.run_tally("receipt", "export", "--permit", self.permit, "--out", str(out), who="auditor")
+        self.run_tally("receipt", "export", "--permit", self.permit, "--out", str(out), who="auditor")
         files = sorted(out.glob("*.dsse.json"))
         verified = subprocess.run([self.ground.tally, "receipt", "verify", *files, "--keys", out / "keys.json"],
                                   capture_output=True, text=True, timeout=120, check=False)
@@ -317,6 +367,13 @@ class Stand:
                 gateway.signal(signal.SIGCONT)
             status = gateway.stop()
             self.ground.check(f"gateway {gateway.name} ends by itself", status, lambda s: s in (0, None))
+        for process in self.reconcilers:
+            if process.poll() is None:
+                process.terminate()
+                status = process.wait(60)
+                self.ground.check(f"the reconciler of {self.scenario.id} ends by itself", status, 0)
+            else:
+                self.ground.check(f"the reconciler of {self.scenario.id} runs to the end", process.returncode, None)
         for process in self._processes:
             if process.poll() is None:
                 process.kill()

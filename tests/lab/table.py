@@ -9,7 +9,7 @@ FIGURES = [("requests", "requests"), ("dispatches", "dispatches"), ("effects", "
 def head(arguments):
     said = [f"{column}  {COLUMNS[column]}" for column in arguments.columns]
     if "E" not in arguments.columns:
-        said.append("E  (D with the reconciler) is not measured here")
+        said.append("E  (D with the reconciler) is not measured in this run: tally-reconciler is not among the programs, or E was not asked for")
     return "\n".join([*said, "", "dispatches: counted on the wire; effects: the provider's own file; beyond: effects that the operator would not",
                       "have let happen; misled: callers who were told what is not so; known after: until the last caller knew, seconds", ""])
 

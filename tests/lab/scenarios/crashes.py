@@ -129,4 +129,5 @@ def success_after_verdict(stand):
     stand.note(contradicted=True)
     stand.seconds(4)  # the send window is over, the lease is not
     other.signal(signal.SIGCONT)
-    return waits.wait()
+    waits.wait()
+    return stand.come_back()

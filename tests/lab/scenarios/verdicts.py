@@ -23,7 +23,7 @@ def revoked(stand):
     first = stand.agents(under_way)
     stand.wait_done("under-way")
     if stand.ours:
-        stand.ground.run_tally("permit", "revoke", stand.permit)
+        stand.run_tally("permit", "revoke", stand.permit)
     stand.call(Caller("afterwards", key="job-4", pauses=()))
     first.wait()
     if stand.column == "D":
@@ -87,7 +87,7 @@ def stale_verdict(stand):
     if stand.column != "E":
         stand.wait_parked("job-1", attempt=2)
     try:
-        stand.ground.resolve(verdict, "not-happened")
+        stand.resolve(verdict, "not-happened")
         refused = False
     except AssertionError as error:
         refused = "STALE_RESOLUTION" in str(error)

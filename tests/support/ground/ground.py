@@ -466,6 +466,7 @@ class Ground:
     def __init__(self, name="adverse", settings="", tables=""):
         binaries = pathlib.Path(os.environ.get("TALLY_BIN", ""))
         self.tallyd, self.tally, self.gateway = (str(binaries / name) for name in ("tallyd", "tally", "tally-gateway"))
+        self.reconciler = str(binaries / "tally-reconciler")  # for those tests that need it
         for program in (self.tallyd, self.tally, self.gateway):
             if not os.access(program, os.X_OK):
                 sys.exit(f"{program} is not there: TALLY_BIN says where the programs lie")
@@ -568,11 +569,11 @@ class Ground:
         permit = self.run_tally("permit", "mint", "-f", str(file), "--out", str(token), who=who)["permit_id"]
         return permit, token.read_text(encoding="utf-8").strip()
 
-    def calls(self, permit):
+    def calls(self, permit, who="operator"):
         """All calls of a permit, by key."""
         calls, token = {}, ""
         for _ in range(1000):
-            page = self.run_tally("call", "list", "--permit", permit)
+            page = self.run_tally("call", "list", "--permit", permit, *(["--page-token", token] if token else []), who=who)
             for call in page.get("calls", []):
                 calls[call["key"]] = call
             token = page.get("next_page_token", "")
@@ -580,16 +581,16 @@ class Ground:
                 break
         return calls
 
-    def parked(self, permit):
+    def parked(self, permit, who="operator"):
         return {entry["call"]["key"]: entry["call"]
-                for entry in self.run_tally("parked", "list", "--permit", permit).get("parked", [])}
+                for entry in self.run_tally("parked", "list", "--permit", permit, who=who).get("parked", [])}
 
-    def resolve(self, call, verdict_word):
+    def resolve(self, call, verdict_word, who="operator"):
         """By hand, as an operator who has seen the ledger."""
         evidence = self.work / "evidence"
         evidence.write_text("the ledger was read", encoding="utf-8")
         self.run_tally("parked", "resolve", call["state_receipt_id"], "--verdict", verdict_word, "--source", "ledger",
-                       "--reference", "effects", "--evidence", f"@{evidence}", "--reason", "seen in the ledger")
+                       "--reference", "effects", "--evidence", f"@{evidence}", "--reason", "seen in the ledger", who=who)
 
     def add_gateway(self, name, upstreams, **options):
         gateway = Gateway(self, name, upstreams, **options)
