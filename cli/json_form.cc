@@ -21,8 +21,9 @@ using google::protobuf::Reflection;
 
 constexpr int kDepthMax = 128;
 
-constexpr std::array<std::string_view, 9> kPrefixes = {
-    "INTENT_SCOPE_", "EFFECT_KNOWN_", "EFFECT_", "ON_TOOL_ERROR_", "SETTLE_", "ROLE_", "OUTCOME_", "VERDICT_", "KIND_"};
+constexpr std::array<std::string_view, 10> kPrefixes = {"INTENT_SCOPE_", "EFFECT_KNOWN_", "EFFECT_",  "ON_TOOL_ERROR_",
+                                                        "SETTLE_",       "ROLE_",         "OUTCOME_", "VERDICT_",
+                                                        "KIND_",         "CLOSER_"};
 
 std::string Lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),

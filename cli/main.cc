@@ -1,4 +1,4 @@
-// tally: permits, calls, parked calls, receipts and keys from a command line.
+// tally: permits, calls, parked calls, receipts, keys and reports from a command line.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
@@ -10,7 +10,7 @@ namespace tally::cli {
 namespace {
 
 constexpr char kAbout[] =
-    "Tallystick's command line: permits, calls, parked calls, receipts and keys.\n"
+    "Tallystick's command line: permits, calls, parked calls, receipts, keys and reports.\n"
     "Exit codes: 0 done; 1 failed; 2 usage; 3 unavailable, try again with the same key and attempt id.\n"
     "`tally call authorize` also: 10 denied, 11 contended, 12 cap exceeded, 13 pending, 14 done before.";
 
@@ -63,6 +63,7 @@ int Main(int argc, char** argv) {
   AddParked(app, program);
   AddReceipt(app, program);
   AddKey(app, program);
+  AddReport(app, program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -25,10 +25,42 @@ CREATE TABLE parkings (
 CREATE INDEX parkings_by_time ON parkings (tenant, parked_at_us);
 CREATE INDEX parkings_open ON parkings (tenant, parked_at_us) WHERE closed_at_us IS NULL;
 
--- What was parked before there was this table.
-INSERT INTO parkings (shard, call_id, number, tenant, permit_id, tool, unit, hold, parked_at_us, parked_seq, state)
-SELECT c.shard, c.call_id, c.number, p.tenant, c.permit_id, c.tool, '', c.hold, c.lease_end_us, c.state_seq, 3
-FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id WHERE c.state = 3;
+-- What was parked before there was this table. Unit and times stand in signed bytes (proto/tally/v1/receipt.proto), whose
+-- fields are in the order of their numbers: in terms the unit (2) comes after the subject (1), which is never empty and has
+-- at most 255 bytes; in a receipt the time (9) comes after the id of the receipt before it (8: 0x42, 32 bytes), and a time
+-- since 1987 is a varint of eight bytes. Where a time cannot be read, the end of the lease stands for it.
+WITH open AS (
+    SELECT c.shard, c.call_id, c.number, p.tenant, c.permit_id, c.tool, c.hold, c.lease_end_us, c.state_seq, c.escalated_seq,
+           p.terms, CASE WHEN get_byte(p.terms, 1) < 128 THEN get_byte(p.terms, 1) + 2
+                         ELSE get_byte(p.terms, 1) - 128 + get_byte(p.terms, 2) * 128 + 3 END AS unit_at
+    FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id WHERE c.state = 3
+), times AS (
+    SELECT r.shard, r.chain_id, r.sequence,
+           (SELECT sum((get_byte(r.payload, position('\x4220'::bytea || before.receipt_id || '\x48'::bytea IN r.payload) + 34 + i)
+                        & 127)::bigint << (7 * i)) FROM generate_series(0, 7) i)::bigint AS time_us
+    FROM open CROSS JOIN LATERAL (VALUES (open.state_seq), (open.escalated_seq)) AS about (sequence)
+    JOIN receipts r ON r.shard = open.shard AND r.chain_id = open.permit_id AND r.sequence = about.sequence
+    JOIN receipts before ON before.shard = r.shard AND before.chain_id = r.chain_id AND before.sequence = r.sequence - 1
+    WHERE position('\x4220'::bytea || before.receipt_id || '\x48'::bytea IN r.payload) > 0
+)
+INSERT INTO parkings (shard, call_id, number, tenant, permit_id, tool, unit, hold, parked_at_us, parked_seq, escalated_at_us,
+                      state)
+SELECT open.shard, open.call_id, open.number, open.tenant, open.permit_id, open.tool,
+       CASE WHEN get_byte(open.terms, open.unit_at) = 18  -- field 2, bytes
+            THEN convert_from(substr(open.terms, open.unit_at + 3, get_byte(open.terms, open.unit_at + 1)), 'UTF8') ELSE '' END,
+       open.hold, coalesce(parked.time_us, open.lease_end_us), open.state_seq,
+       CASE WHEN open.escalated_seq > 0 THEN coalesce(escalated.time_us, open.lease_end_us) END, 3
+FROM open
+LEFT JOIN times parked
+    ON parked.shard = open.shard AND parked.chain_id = open.permit_id AND parked.sequence = open.state_seq
+LEFT JOIN times escalated
+    ON escalated.shard = open.shard AND escalated.chain_id = open.permit_id AND escalated.sequence = open.escalated_seq;
+
+-- Reports count calls and attempts of the last days. Rows lie in the table about as they came, so a summary of each
+-- stretch of it is enough to skip the others, and costs the hot path next to nothing: an index that every call adds an
+-- entry to would cost it a page a lane.
+CREATE INDEX calls_in_time ON calls USING brin (first_seen_us, granted_at_us) WITH (autosummarize = on);
+CREATE INDEX attempts_earlier_in_time ON attempts (granted_at_us) WHERE granted_at_us IS NOT NULL;
 
 -- What look-ups answered. Erasable, kept to a number for each attempt, moves nothing.
 CREATE TABLE look_ups (

@@ -33,6 +33,7 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, keys::Secret credential)
       parked_(v1::ParkedCalls::NewStub(channel)),
       permits_(v1::Permits::NewStub(channel)),
       receipts_(v1::Receipts::NewStub(channel)),
+      reports_(v1::Reports::NewStub(channel)),
       tenants_(v1::Tenants::NewStub(channel)) {}
 
 void Client::Prepare(grpc::ClientContext& context, milliseconds timeout) const {
@@ -171,6 +172,11 @@ Answer<v1::KeysResponse> Client::Keys(const v1::KeysRequest& request, const Call
 
 Answer<v1::JwsResponse> Client::Jws(const v1::GetReceiptRequest& request, const CallOptions& options) {
   return Ask(*receipts_, &v1::Receipts::Stub::Jws, request, Repeat::kSafe, options);
+}
+
+Answer<v1::Report> Client::GetReport(const v1::GetReportRequest& request, const CallOptions& options) {
+  const CallOptions patient{.timeout = options.timeout, .try_timeout = options.timeout};
+  return Ask(*reports_, &v1::Reports::Stub::Get, request, Repeat::kSafe, patient);
 }
 
 Answer<v1::CreateTenantResponse> Client::CreateTenant(const v1::CreateTenantRequest& request,

@@ -25,6 +25,7 @@
 #include "tally/v1/parked.grpc.pb.h"
 #include "tally/v1/permits.grpc.pb.h"
 #include "tally/v1/receipts.grpc.pb.h"
+#include "tally/v1/reports.grpc.pb.h"
 #include "tally/v1/tenants.grpc.pb.h"
 
 namespace tally::client {
@@ -68,6 +69,9 @@ class Client {
   Answer<v1::KeysResponse> Keys(const v1::KeysRequest& request, const CallOptions& options = {});
   Answer<v1::JwsResponse> Jws(const v1::GetReceiptRequest& request, const CallOptions& options = {});
 
+  // Counting takes as long as the days asked for hold calls, so one try has all of options.timeout.
+  Answer<v1::Report> GetReport(const v1::GetReportRequest& request, const CallOptions& options = {});
+
   Answer<v1::CreateTenantResponse> CreateTenant(const v1::CreateTenantRequest& request,
                                                 const CallOptions& options = {});
   Answer<v1::ListTenantsResponse> ListTenants(const v1::ListTenantsRequest& request, const CallOptions& options = {});
@@ -92,6 +96,7 @@ class Client {
   std::unique_ptr<v1::ParkedCalls::Stub> parked_;
   std::unique_ptr<v1::Permits::Stub> permits_;
   std::unique_ptr<v1::Receipts::Stub> receipts_;
+  std::unique_ptr<v1::Reports::Stub> reports_;
   std::unique_ptr<v1::Tenants::Stub> tenants_;
 };
 

@@ -1,6 +1,7 @@
 #ifndef TALLY_SERVER_LEDGER_BATCH_H_
 #define TALLY_SERVER_LEDGER_BATCH_H_
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -40,6 +41,15 @@ struct ClaimRow {
   decide::Time lease_end = 0;
 };
 
+// What this batch does to an attempt that is, or was once, parked.
+struct Parking {
+  int64_t parked_seq = 0;  // CALL_UNCERTAIN of this batch; 0: it was parked before
+  bool escalated = false;
+  bool ended = false;  // parked till now
+  v1::Role ended_by = v1::ROLE_UNSPECIFIED;
+  bool put_right = false;  // a contradiction or a correction gave it another end
+};
+
 struct Batch {
   std::span<lane::Job* const> jobs;
   decide::World world;
@@ -50,6 +60,7 @@ struct Batch {
   absl::flat_hash_map<std::pair<decide::Id, int64_t>, size_t> receipt_of;  // (permit, sequence) → index
   absl::flat_hash_map<decide::Id, CallBodies> bodies;
   std::vector<EvidenceRow> evidence;
+  std::map<std::pair<decide::Id, int32_t>, Parking> parkings;  // (call, number of the attempt) → what is new
 };
 
 inline CallJob& JobOf(lane::Job* job) { return static_cast<CallJob&>(*job); }
@@ -75,6 +86,13 @@ void Store(Tx& tx, Batch& batch);
 void StoreCalls(Tx& tx, Batch& batch);
 void StoreAttempts(Tx& tx, Batch& batch);
 void StoreIntents(Tx& tx, Batch& batch);
+
+// ---- store_parkings.cc ----
+
+// Before the decisions: which attempts are parked. After them, and before receipts are sealed: what they did to those.
+void NoteParked(Batch& batch);
+void NoteParkings(Batch& batch);
+void StoreParkings(Tx& tx, Batch& batch);
 
 // The receipts and results that answers refer to and that were not written by this batch.
 void FillReplies(Tx& tx, Batch& batch);

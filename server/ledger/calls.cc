@@ -277,12 +277,14 @@ lane::BatchEnd CallStore::Run(std::span<lane::Job* const> jobs, bool under_lock)
         }
         LoadAttemptIds(tx, batch, ids);
       }
+      NoteParked(batch);
       try {
         DecideAll(tx, batch);
       } catch (const AttemptIdsUsed&) {
         decide_again = true;
         throw Abandon{};
       }
+      NoteParkings(batch);
       SealAndSign(batch, signer_);
       ledger::Store(tx, batch);
       FillReplies(tx, batch);

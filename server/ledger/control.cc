@@ -52,6 +52,7 @@ absl::Status ToStatus(const TxResult& result) {
     case TxEnd::kError:
       break;
   }
+  if (result.sqlstate == "57014") return absl::DeadlineExceededError("a statement took too long and was ended");
   // The database's words may quote values, so only what names the error goes on.
   return absl::InternalError(keys::Cat("SQLSTATE ", result.sqlstate.empty() ? "none" : result.sqlstate,
                                        result.constraint.empty() ? "" : ", constraint ", result.constraint));
@@ -60,5 +61,7 @@ absl::Status ToStatus(const TxResult& result) {
 absl::Status Write(Connection& connection, Body body) { return Run(connection, Isolation::kSerializable, body); }
 
 absl::Status Read(Connection& connection, Body body) { return Run(connection, Isolation::kReadOnly, body); }
+
+absl::Status ReadSnapshot(Connection& connection, Body body) { return Run(connection, Isolation::kSnapshot, body); }
 
 }  // namespace tally::ledger

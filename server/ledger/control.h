@@ -12,6 +12,7 @@
 //   NotFound, AlreadyExists, InvalidArgument, FailedPrecondition, PermissionDenied: the body said so; nothing was
 //   written Aborted: every try lost its race; nothing was written Unavailable: no connection; nothing was written
 //   Unknown: the reply to COMMIT was lost, and what became of it could not be found out
+//   DeadlineExceeded: a statement took longer than its limit; nothing was written
 //   Internal: a bug or a broken database; nothing was written. The message is for the log only.
 namespace tally::ledger {
 
@@ -24,6 +25,9 @@ absl::Status Write(Connection& connection, Body body);
 
 // READ COMMITTED, READ ONLY.
 absl::Status Read(Connection& connection, Body body);
+
+// REPEATABLE READ, READ ONLY: for what must add up.
+absl::Status ReadSnapshot(Connection& connection, Body body);
 
 // A transaction's end, other than a refusal of its body, as a status.
 absl::Status ToStatus(const TxResult& result);

@@ -154,6 +154,7 @@ void Store(Tx& tx, Batch& batch) {
   StoreReceipts(tx, batch);
   StoreEvidence(tx, batch);
   StoreCalls(tx, batch);
+  StoreParkings(tx, batch);
   StoreAttempts(tx, batch);
   StoreIntents(tx, batch);
   StorePermits(tx, batch);

@@ -36,6 +36,21 @@ constexpr char kBeginSerializable[] =
 constexpr char kBeginReadOnly[] =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;"
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ''";
+constexpr char kBeginSnapshot[] =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ''";
+
+const char* BeginOf(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kSerializable:
+      return kBeginSerializable;
+    case Isolation::kReadOnly:
+      return kBeginReadOnly;
+    case Isolation::kSnapshot:
+      return kBeginSnapshot;
+  }
+  return kBeginSerializable;
+}
 
 // A server that was killed in the middle of a COMMIT is back within seconds, or this is for people.
 constexpr std::chrono::milliseconds kDoubtPatience{8000};
@@ -143,7 +158,7 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
     Tx tx(connection, &work);
     TxResult result;
     try {
-      const pqxx::result began = work.exec(isolation == Isolation::kSerializable ? kBeginSerializable : kBeginReadOnly);
+      const pqxx::result began = work.exec(BeginOf(isolation));
       tx.now_us_ = began[0][0].as<int64_t>();
       xid = began[0][1].c_str();
       body(tx);
@@ -183,7 +198,7 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
     return result;
   } catch (const std::exception& error) {
     connection.Drop();
-    if (!committing || isolation == Isolation::kReadOnly) return {TxEnd::kDown, "", "", error.what()};
+    if (!committing || isolation != Isolation::kSerializable) return {TxEnd::kDown, "", "", error.what()};
     return connection.SettleDoubt(xid, boot);
   }
 }

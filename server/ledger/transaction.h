@@ -22,7 +22,11 @@ struct Statement {
   const char* sql;
 };
 
-enum class Isolation { kSerializable, kReadOnly /* READ COMMITTED, READ ONLY: reads that decide nothing */ };
+enum class Isolation {
+  kSerializable,
+  kReadOnly,  // READ COMMITTED, READ ONLY: reads that decide nothing
+  kSnapshot,  // REPEATABLE READ, READ ONLY: all statements see one moment; takes no predicate locks, aborts nobody
+};
 
 enum class TxEnd {
   kCommitted,

@@ -75,7 +75,8 @@ HttpAnswer Fetched(const HttpServer::Handlers& handlers, const Parser& parser) {
 }  // namespace
 
 struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
-  Running(Handlers wanted, Posts taken) : handlers(std::move(wanted)), posts(std::move(taken)) {}
+  Running(Handlers wanted, Posts taken, Slow awaited)
+      : handlers(std::move(wanted)), posts(std::move(taken)), slow(std::move(awaited)) {}
 
   asio::awaitable<void> Accept() {
     while (true) {
@@ -86,17 +87,19 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
     }
   }
 
-  // Hands a POST on and waits for what comes of it. The answer may come on another thread, or when this server is gone:
-  // it finds the waiting coroutine only through what both hold.
-  asio::awaitable<HttpAnswer> Posted(HttpPost post) {
+  using Time = asio::steady_timer::time_point;
+
+  // Asks, and waits for the answer, at most until then. It may come on another thread, or when this server is gone: it
+  // finds the waiting coroutine only through what both hold.
+  asio::awaitable<std::optional<HttpAnswer>> Awaited(std::function<void(Answer)> ask, Time until) {
     struct Waiting {
-      explicit Waiting(asio::io_context& context) : timer(context, asio::steady_timer::time_point::max()) {}
+      Waiting(asio::io_context& context, Time end) : timer(context, end) {}
       asio::steady_timer timer;
       std::optional<HttpAnswer> answer;
     };
-    auto waiting = std::make_shared<Waiting>(context);
+    auto waiting = std::make_shared<Waiting>(context, until);
     std::weak_ptr<Running> server = weak_from_this();
-    posts.handler(std::move(post), [server, weak = std::weak_ptr(waiting)](HttpAnswer answer) {
+    ask([server, weak = std::weak_ptr(waiting)](HttpAnswer answer) {
       const std::shared_ptr<Running> alive = server.lock();
       if (alive == nullptr) return;
       asio::post(alive->context, [weak, answer = std::move(answer)]() mutable {
@@ -107,15 +110,28 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
       });
     });
     boost::system::error_code ended;
-    while (!waiting->answer) co_await waiting->timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
-    co_return *std::move(waiting->answer);
+    while (!waiting->answer && Time::clock::now() < until) {
+      co_await waiting->timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    }
+    co_return std::move(waiting->answer);
+  }
+
+  asio::awaitable<HttpAnswer> FetchedSlowly(const HttpSlow& get) {
+    std::optional<HttpAnswer> answer = co_await Awaited(get.handler, Time::clock::now() + get.patience);
+    co_return answer ? *std::move(answer) : get.too_late();
   }
 
   asio::awaitable<HttpAnswer> AnswerTo(beast::tcp_stream& stream, beast::flat_buffer& buffer, Parser& parser) {
     if (parser.get().method() != http::verb::post || posts.handler == nullptr) {
       // A body that nobody asked for is not read; the connection ends after the answer.
       if (!parser.is_done()) parser.get().keep_alive(false);
-      co_return Fetched(handlers, parser);
+      const http::verb verb = parser.get().method();
+      const auto found = slow.find(PathOf(parser));
+      if (found == slow.end() || (verb != http::verb::get && verb != http::verb::head)) {
+        co_return Fetched(handlers, parser);
+      }
+      stream.expires_never();
+      co_return co_await FetchedSlowly(found->second);
     }
     if (DeclaredLength(parser) > posts.body_max) {
       parser.get().keep_alive(false);
@@ -143,7 +159,9 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
                   .authorization = header(http::field::authorization),
                   .timeout = header("Connect-Timeout-Ms"),
                   .body = std::move(request.body())};
-    co_return co_await Posted(std::move(post));
+    std::function<void(Answer)> ask = [this, &post](const Answer& answer) { posts.handler(std::move(post), answer); };
+    std::optional<HttpAnswer> answer = co_await Awaited(std::move(ask), Time::max());
+    co_return *std::move(answer);
   }
 
   asio::awaitable<void> Serve(tcp::socket socket) {
@@ -184,6 +202,7 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
 
   const Handlers handlers;
   const Posts posts;
+  const Slow slow;
   asio::io_context context{1};
   tcp::acceptor acceptor{context};
   int connections = 0;  // the server's thread only
@@ -192,10 +211,10 @@ struct HttpServer::Running : std::enable_shared_from_this<HttpServer::Running> {
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Handlers handlers,
-                                                              Posts posts) {
+                                                              Posts posts, Slow slow) {
   const absl::StatusOr<tcp::endpoint> endpoint = Endpoint(address);
   if (!endpoint.ok()) return endpoint.status();
-  auto running = std::make_shared<Running>(std::move(handlers), std::move(posts));
+  auto running = std::make_shared<Running>(std::move(handlers), std::move(posts), std::move(slow));
   try {
     running->acceptor.open(endpoint->protocol());
     running->acceptor.set_option(tcp::acceptor::reuse_address(true));

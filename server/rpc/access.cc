@@ -39,6 +39,8 @@ constexpr Rule kRules[] = {
     {"tally.v1.Receipts.List", {AUDITOR}},
     {"tally.v1.Receipts.Jws", {AUDITOR}},
     {"tally.v1.Receipts.Keys", {ADMIN, AUDITOR}},
+
+    {"tally.v1.Reports.Get", {OPERATOR, AUDITOR}},
 };
 
 }  // namespace

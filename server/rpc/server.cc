@@ -14,6 +14,7 @@
 #include "server/rpc/parked_calls.h"
 #include "server/rpc/permits.h"
 #include "server/rpc/receipts.h"
+#include "server/rpc/reports.h"
 #include "server/rpc/tenants.h"
 
 namespace tally::rpc {
@@ -77,6 +78,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Core& core, const ServerOp
   server->services_.push_back(std::make_unique<Calls>(core));
   server->services_.push_back(std::make_unique<ParkedCalls>(core));
   server->services_.push_back(std::make_unique<Receipts>(core));
+  server->services_.push_back(std::make_unique<Reports>(core));
   for (const auto& service : server->services_) builder.RegisterService(service.get());
 
   // The socket must not be open to others for a moment either.
@@ -116,8 +118,8 @@ void Server::WatchHealth(const std::string& conninfo) {
       known = true;
       healthy_ = answered.ok();
       health->SetServingStatus(answered.ok());
-      for (const char* name :
-           {"tally.v1.Tenants", "tally.v1.Permits", "tally.v1.Calls", "tally.v1.ParkedCalls", "tally.v1.Receipts"}) {
+      for (const char* name : {"tally.v1.Tenants", "tally.v1.Permits", "tally.v1.Calls", "tally.v1.ParkedCalls",
+                               "tally.v1.Receipts", "tally.v1.Reports"}) {
         health->SetServingStatus(name, answered.ok());
       }
       if (answered.ok()) {

@@ -3,8 +3,11 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <chrono>
 #include <utility>
 #include <vector>
+
+#include "server/tallyd/figure_families.h"
 
 namespace tally::tallyd {
 namespace {
@@ -50,24 +53,39 @@ std::vector<MetricFamily> LaneFamilies(const lane::Router& router) {
   return families;
 }
 
+ops::HttpAnswer MetricsText(prometheus::Registry& registry, const lane::Router& router,
+                            const ledger::Figures* figures) {
+  std::vector<MetricFamily> families = registry.Collect();
+  for (MetricFamily& family : LaneFamilies(router)) families.push_back(std::move(family));
+  for (MetricFamily& family : FigureFamilies(figures)) families.push_back(std::move(family));
+  return {200, "text/plain; version=0.0.4; charset=utf-8", prometheus::TextSerializer().Serialize(families)};
+}
+
+// A scraper gives up after 10 seconds as a rule, and must get the other metrics all the same.
+constexpr std::chrono::seconds kFiguresPatience{4};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ops::HttpServer>> Observe(const std::string& address, prometheus::Registry& registry,
-                                                         const lane::Router& router, std::function<bool()> healthy,
-                                                         ops::HttpServer::Posts posts) {
+                                                         const lane::Router& router, Figures& figures,
+                                                         std::function<bool()> healthy, ops::HttpServer::Posts posts) {
+  ops::HttpServer::Slow slow;
+  slow["/metrics"] = {
+      .handler =
+          [&registry, &router, &figures](const ops::HttpServer::Answer& answer) {
+            figures.Get([&registry, &router, answer](const Figures::Shared& read) {
+              answer(MetricsText(registry, router, read.get()));
+            });
+          },
+      .patience = kFiguresPatience,
+      .too_late = [&registry, &router, &figures] { return MetricsText(registry, router, figures.Recent().get()); }};
   ops::HttpServer::Handlers handlers;
-  handlers["/metrics"] = [&registry, &router] {
-    std::vector<MetricFamily> families = registry.Collect();
-    for (MetricFamily& family : LaneFamilies(router)) families.push_back(std::move(family));
-    return ops::HttpAnswer{200, "text/plain; version=0.0.4; charset=utf-8",
-                           prometheus::TextSerializer().Serialize(families)};
-  };
   handlers["/healthz"] = [healthy = std::move(healthy)] {
     if (healthy()) return ops::HttpAnswer{200, "application/json", "{\"status\":\"ok\"}\n"};
     return ops::HttpAnswer{503, "application/json",
                            "{\"status\":\"unavailable\",\"reason\":\"database unreachable\"}\n"};
   };
-  return ops::HttpServer::Start(address, std::move(handlers), std::move(posts));
+  return ops::HttpServer::Start(address, std::move(handlers), std::move(posts), std::move(slow));
 }
 
 }  // namespace tally::tallyd

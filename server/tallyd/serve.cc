@@ -23,6 +23,7 @@
 #include "server/rpc/server.h"
 #include "server/tallyd/commands.h"
 #include "server/tallyd/database.h"
+#include "server/tallyd/figure_families.h"
 #include "server/tallyd/observe.h"
 
 namespace tally::tallyd {
@@ -181,10 +182,13 @@ absl::Status Serve(const std::string& data_dir) {
                         [&](std::unique_ptr<lane::Job> job) { router.Submit(std::move(job)); });
 
   connect::Connect connect((*server)->InProcess());
+  ledger::Connection counting(conninfo);
+  std::unique_ptr<Figures> figures;
   std::unique_ptr<ops::HttpServer> http;
   if (!config->listen.http.empty()) {
+    figures = std::make_unique<Figures>([&counting] { return ledger::ReadFigures(counting, kFigureTenantsMax); });
     auto observing = Observe(
-        config->listen.http, registry, router, [raw = server->get()] { return raw->healthy(); },
+        config->listen.http, registry, router, *figures, [raw = server->get()] { return raw->healthy(); },
         RpcsByHttp(*config, connect));
     if (!observing.ok()) return observing.status();
     http = *std::move(observing);

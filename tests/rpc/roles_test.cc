@@ -42,6 +42,7 @@ const std::map<std::string, std::set<v1::Role>> kMay = {
     {"Receipts.List", {v1::AUDITOR}},
     {"Receipts.Jws", {v1::AUDITOR}},
     {"Receipts.Keys", {v1::ADMIN, v1::AUDITOR}},
+    {"Reports.Get", {v1::OPERATOR, v1::AUDITOR}},
 };
 
 // Every RPC of the package: of each proto file there is, as the generated code registered it.

@@ -50,6 +50,16 @@ std::string BrokenRule(const std::string& conninfo) {
       {"open calls miscounted",
        "SELECT p.permit_id FROM permit_state p LEFT JOIN calls c ON c.permit_id = p.permit_id"
        " GROUP BY p.permit_id, p.open_calls HAVING p.open_calls <> count(*) FILTER (WHERE c.state IN (2, 3))"},
+      {"a parked attempt without its open parking, or the other way round",
+       "SELECT call_id FROM (SELECT call_id, number, true AS parked FROM calls WHERE state = 3) c"
+       " FULL JOIN (SELECT call_id, number, true AS open FROM parkings WHERE closed_at_us IS NULL) k"
+       " USING (call_id, number) WHERE c.parked IS NULL OR k.open IS NULL"},
+      {"a parking that differs from its attempt",
+       "SELECT k.call_id FROM parkings k LEFT JOIN ("
+       " SELECT call_id, number, state, hold, charged FROM calls WHERE number > 0"
+       " UNION ALL SELECT call_id, number, state, hold, charged FROM attempts WHERE state IS NOT NULL) a"
+       " USING (call_id, number) WHERE a.state IS NULL OR a.state <> k.state OR a.hold <> k.hold OR a.charged <> "
+       "k.charged"},
   };
   for (const Check& check : checks) {
     if (const std::string row = Query(conninfo, check.sql); !row.empty()) return std::string(check.what) + ": " + row;
