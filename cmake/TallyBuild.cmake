@@ -127,13 +127,13 @@ endfunction()
 # tally_test(json_test json/parse_test.cc DEPS tally::json LABELS fast TIMEOUT 60)
 # One program per subject, with GoogleTest's main; run by ctest under its own name, in the root of the repository.
 # LABELS tsan: the program is also built with ThreadSanitizer and run as NAME.tsan (no gRPC and no libpqxx in it: neither
-# is instrumented, and both would be reported). TIMEOUT is in seconds.
+# is instrumented, and both would be reported). TIMEOUT is in seconds, and bounds a hang: a busy machine takes several times as long.
 # Under sanitizers a test's own code is compiled without optimization, which halves the time that takes; files named
 # *property* or *model*, which compute much, are optimized.
 function(tally_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 600)
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tally_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
