@@ -108,7 +108,7 @@ Decision LookAgain(const Limits& limits, const Parked& parked, const std::vector
   const milliseconds counts_in{left_us / 1000 + 1};
   again.reason = "no record of it, too early for that to mean anything";
   if (again.wait_max > counts_in) {
-    again.wait_max = std::max(limits.backoff_min, counts_in + counts_in / 10);
+    again.wait_max = std::min(again.wait_max, std::max(limits.backoff_min, counts_in + counts_in / 10));
     again.wait_min = std::min(again.wait_min, again.wait_max);
   }
   return again;

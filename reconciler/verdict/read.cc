@@ -117,9 +117,10 @@ Reading Absent(const AnswerRules& rules, const json::Value& answer, const Found&
 bool TakeAmount(const AnswerRules::Amount& rule, const json::Value& record, std::string_view unit, Reading& reading) {
   const json::Value* value = json::Get(record, rule.pointer);
   absl::StatusOr<int64_t> amount = absl::InvalidArgumentError("");
-  const std::string* string = value == nullptr ? nullptr : value->AsString();
-  const json::Number* number = value == nullptr ? nullptr : value->AsNumber();
-  if (const std::string_view text = string ? *string : number ? number->text() : ""; !text.empty()) {
+  std::string_view text;
+  if (const std::string* string = value == nullptr ? nullptr : value->AsString()) text = *string;
+  if (const json::Number* number = value == nullptr ? nullptr : value->AsNumber()) text = number->text();
+  if (!text.empty()) {
     if (rule.decimal) {
       const absl::StatusOr<money::Unit> parsed = money::Unit::Parse(unit);
       if (parsed.ok()) amount = money::ParseDecimal(text, *parsed);
