@@ -115,6 +115,16 @@ Call* FindHolder(World& world, Call* call, const Id& attempt_id) {
   return call;
 }
 
+Call* OwnCall(World& world, const Principal& principal, const Id& call_id, Permit*& permit) {
+  Call* call = FindCall(world, CallName::OfCall(call_id));
+  permit = call != nullptr ? FindPermit(world, call->permit_id) : nullptr;
+  return permit != nullptr && permit->terms->tenant == principal.tenant ? call : nullptr;
+}
+
+bool ClaimIsLive(const World& world, const Call& call, const std::optional<Id>& claim_id) {
+  return claim_id && call.claim_id == claim_id && world.now < call.claim_until;
+}
+
 AttemptIs Where(const Attempt* attempt) {
   if (attempt == nullptr) return AttemptIs::kUnseen;
   switch (attempt->state) {

@@ -26,6 +26,9 @@ Permit* FindPermit(World& world, const Id& permit_id);
 Call* FindCall(World& world, const CallName& name);  // by id, or by permit and key; not following bound_to
 Call* FollowBound(World& world, Call* call);         // the call that answers for this key
 Attempt* FindAttempt(Call& call, const Id& attempt_id);
+// A call of the principal's tenant, with its permit; null: it looks missing.
+Call* OwnCall(World& world, const Principal& principal, const Id& call_id, Permit*& permit);
+bool ClaimIsLive(const World& world, const Call& call, const std::optional<Id>& claim_id);
 // The first of the call and those it is bound to that has the attempt; null: none.
 Call* FindHolder(World& world, Call* call, const Id& attempt_id);
 

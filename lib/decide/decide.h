@@ -18,6 +18,7 @@ Answer Extend(World& world, const ExtendRequest& request);
 Answer Resolve(World& world, const ResolveRequest& request);
 Answer Correct(World& world, const CorrectRequest& request);
 Answer Claim(World& world, const ClaimRequest& request);
+Answer BeginReplay(World& world, const ReplayRequest& request);
 Answer Sweep(World& world, const SweepRequest& request);
 Answer Revoke(World& world, const PermitRequest& request);
 Answer Close(World& world, const PermitRequest& request);

@@ -124,6 +124,15 @@ struct ClaimRequest {
   Time claim = 0;  // how long
 };
 
+// A keyed tool is about to be asked again: a send.
+struct ReplayRequest {
+  Principal principal;
+  Id call_id{};
+  Id attempt_id{};
+  std::string supersedes;  // receipt id of the CALL_UNCERTAIN it is about
+  Id claim_id{};
+};
+
 struct PermitRequest {
   Principal principal;
   Id permit_id{};

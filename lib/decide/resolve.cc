@@ -43,18 +43,6 @@ bool SaidBefore(const Attempt& attempt, const std::string& supersedes, Finding f
   return attempt.by_verdict && attempt.state == end && !supersedes.empty() && attempt.superseded == supersedes;
 }
 
-// A call of the principal's tenant; the lease is looked at. Null: looks missing.
-Call* OwnCall(World& world, const Principal& principal, const Id& call_id, Permit*& permit) {
-  Call* call = FindCall(world, CallName::OfCall(call_id));
-  permit = call != nullptr ? FindPermit(world, call->permit_id) : nullptr;
-  if (permit == nullptr || permit->terms->tenant != principal.tenant) return nullptr;
-  return call;
-}
-
-bool ClaimIsLive(const World& world, const Call& call, const std::optional<Id>& claim_id) {
-  return claim_id && call.claim_id == claim_id && world.now < call.claim_until;
-}
-
 Answer Escalate(Scene& scene, Attempt& attempt, const Evidence& evidence) {
   if (attempt.escalated_seq > 0) return About(Verdict::kRecorded, scene.call, &attempt, {attempt.escalated_seq});
   EndClaim(scene.call);
@@ -218,33 +206,6 @@ Answer Correct(World& world, const CorrectRequest& request) {
     return answer;
   };
   Answer answer = decide();
-  answer.wrote |= parked;
-  CloseIfDone(world, *permit);
-  return answer;
-}
-
-Answer Claim(World& world, const ClaimRequest& request) {
-  const Principal& principal = request.principal;
-  if (principal.disabled) return Refused(Verdict::kPrincipalDisabled, {});
-  if (principal.role != v1::RECONCILER) return Refused(Verdict::kPermissionDenied, {});
-  Permit* permit = nullptr;
-  Call* call = OwnCall(world, principal, request.call_id, permit);
-  if (call == nullptr) return Refused(Verdict::kNotFound, {});
-  const bool parked = ParkIfLapsed(world, *permit, *call);
-  Answer answer;
-  const Attempt* attempt = call->last();
-  if (attempt == nullptr || attempt->state != v1::UNCERTAIN) {
-    answer = About(Verdict::kStaleResolution, *call, attempt, {});
-  } else if (call->claim_id && world.now < call->claim_until) {
-    answer = About(Verdict::kClaimed, *call, attempt, {});
-  } else {
-    call->claim_id = request.new_claim_id;
-    call->claim_until = world.now + request.claim;
-    call->claimed_by = principal.id;
-    call->dirty = true;
-    answer = About(Verdict::kRecorded, *call, attempt, {attempt->state_seq});
-    answer.wrote = true;
-  }
   answer.wrote |= parked;
   CloseIfDone(world, *permit);
   return answer;

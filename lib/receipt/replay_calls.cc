@@ -339,6 +339,7 @@ Fault PermitReplay::Escalate(const v1::ReceiptPayload& p, Attempt& attempt) {
 
 Fault PermitReplay::ReplaySent(const v1::ReceiptPayload& p, const Attempt& attempt) const {
   if (attempt.state != v1::UNCERTAIN) return Cat("CALL_REPLAY_SENT from ", StateName(attempt.state));
+  if (p.effect_known() != v1::UNKNOWN) return "a CALL_REPLAY_SENT whose effect is not unknown";
   if (p.principal_role() != v1::RECONCILER) return "a replay that no reconciler sent";
   return Unless(!revoked_ && !closing_ && p.time_us() < terms_.expires_at_us(),
                 "a replay under a permit that had ended");

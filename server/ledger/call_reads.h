@@ -41,10 +41,11 @@ struct ParkedFilter {
   std::optional<decide::Id> call;
   std::string uncertain_receipt_id;  // 32 bytes, or empty
   bool attention_only = false;
+  bool claimable_only = false;
 };
 
 // Parked calls, and those for which a person is called; in order of id, those after `after`. With bodies where one call
-// is named.
+// is named; without look-ups where only claimable ones are asked for.
 absl::StatusOr<std::vector<v1::ParkedCall>> ListParked(Connection& connection, const std::string& tenant,
                                                        const ParkedFilter& filter, const decide::Id& after, int limit);
 

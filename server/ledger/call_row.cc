@@ -38,7 +38,13 @@ enum Column {
   kClaimUntil,
   kHasResult,
   kSendWithin,
-  kTerms
+  kTerms,
+  // Of TALLY_PARKED_COLUMNS.
+  kLateNotSent,
+  kNextLook,
+  kPermitOpen,
+  kExpiresAt,
+  kPayload
 };
 
 std::string IdBytes(const pqxx::field& field) {
@@ -119,8 +125,10 @@ constexpr Statement kBodies{"call_bodies",
                             "SELECT arguments, result, partial_answer FROM calls WHERE shard = $1 AND call_id = $2"};
 constexpr Statement kEvidence{
     "call_evidence",
-    "SELECT source, reference, reason, recorded_at_us, body, principal_id, attempt_id FROM evidence "
-    "WHERE shard = $1 AND call_id = $2 ORDER BY recorded_at_us, evidence_id LIMIT 100"};
+    "SELECT e.source, e.reference, e.reason, e.recorded_at_us, e.body, e.principal_id, e.attempt_id, r.receipt_id,"
+    " CASE WHEN r.receipt_id IS NOT NULL THEN e.salt END, e.observed_at_us FROM evidence e"
+    " LEFT JOIN receipts r ON r.shard = e.shard AND r.chain_id = $3::uuid AND r.sequence = e.receipt_seq"
+    " WHERE e.shard = $1 AND e.call_id = $2 ORDER BY e.recorded_at_us, e.evidence_id LIMIT 100"};
 }  // namespace
 
 void AddBodies(Tx& tx, const pqxx::row& row, CallShown shown, v1::CallInfo& info) {
@@ -130,7 +138,7 @@ void AddBodies(Tx& tx, const pqxx::row& row, CallShown shown, v1::CallInfo& info
   if (!shown.bodies) return;
   info.set_arguments(Bytea(bodies[0]));
   info.set_partial_answer(Bytea(bodies[2]));
-  for (const pqxx::row& evidence : tx.Exec(kEvidence, shard, info.call_id())) {
+  for (const pqxx::row& evidence : tx.Exec(kEvidence, shard, info.call_id(), info.permit_id())) {
     v1::EvidenceInfo& out = *info.add_evidence();
     out.set_source(Text(evidence[0]));
     out.set_reference(Text(evidence[1]));
@@ -139,6 +147,9 @@ void AddBodies(Tx& tx, const pqxx::row& row, CallShown shown, v1::CallInfo& info
     out.set_body(Bytea(evidence[4]));
     out.set_principal_id(Text(evidence[5]));
     out.set_attempt_id(IdBytes(evidence[6]));
+    out.set_receipt_id(Bytea(evidence[7]));
+    out.set_salt(Bytea(evidence[8]));
+    out.set_observed_at_us(evidence[9].as<int64_t>());
   }
 }
 
@@ -149,11 +160,13 @@ void AddReceipts(Tx& tx, const pqxx::row& row, v1::CallInfo& info) {
   }
 }
 
-absl::Status ToParked(const pqxx::row& row, v1::ParkedCall& parked) {
+absl::Status ToParked(const pqxx::row& row, int64_t now_us, v1::ParkedCall& parked) {
   absl::Status converted = ToCallInfo(row, *parked.mutable_call());
   if (!converted.ok()) return converted;
   if (static_cast<v1::CallState>(row[kState].as<int>()) == v1::UNCERTAIN) {
     parked.set_uncertain_receipt_id(Bytea(row[kStateReceipt]));
+    v1::ReceiptPayload payload;
+    if (payload.ParseFromString(Bytea(row[kPayload]))) parked.set_parked_at_us(payload.time_us());
   }
   parked.set_granted_at_us(row[kGrantedAt].as<int64_t>());
   parked.set_send_before_us(row[kGrantedAt].as<int64_t>() + row[kSendWithin].as<int64_t>());
@@ -161,6 +174,10 @@ absl::Status ToParked(const pqxx::row& row, v1::ParkedCall& parked) {
   parked.set_escalated(row[kEscalatedSeq].as<int64_t>() > 0);
   parked.set_claimed_by(Text(row[kClaimedBy]));
   parked.set_claim_until_us(OptionalInt(row[kClaimUntil]).value_or(0));
+  parked.set_now_us(now_us);
+  parked.set_permit_active(row[kPermitOpen].as<bool>() && now_us < row[kExpiresAt].as<int64_t>());
+  parked.set_next_look_us(row[kNextLook].as<int64_t>());
+  parked.set_late_not_sent(row[kLateNotSent].as<bool>());
   return absl::OkStatus();
 }
 

@@ -32,6 +32,7 @@ Answer Decide(decide::World& world, const Request& request) {
         if constexpr (std::is_same_v<T, decide::ResolveRequest>) return decide::Resolve(world, r);
         if constexpr (std::is_same_v<T, decide::CorrectRequest>) return decide::Correct(world, r);
         if constexpr (std::is_same_v<T, decide::ClaimRequest>) return decide::Claim(world, r);
+        if constexpr (std::is_same_v<T, decide::ReplayRequest>) return decide::BeginReplay(world, r);
         if constexpr (std::is_same_v<T, decide::SweepRequest>) return decide::Sweep(world, r);
         if constexpr (std::is_same_v<T, RevokeRequest>) return decide::Revoke(world, r);
         if constexpr (std::is_same_v<T, CloseRequest>) return decide::Close(world, r);

@@ -24,9 +24,9 @@ namespace tally::ledger {
 struct RevokeRequest : decide::PermitRequest {};
 struct CloseRequest : decide::PermitRequest {};
 
-using Request =
-    std::variant<decide::AuthorizeRequest, decide::CommitRequest, decide::ExtendRequest, decide::ResolveRequest,
-                 decide::CorrectRequest, decide::ClaimRequest, decide::SweepRequest, RevokeRequest, CloseRequest>;
+using Request = std::variant<decide::AuthorizeRequest, decide::CommitRequest, decide::ExtendRequest,
+                             decide::ResolveRequest, decide::CorrectRequest, decide::ClaimRequest,
+                             decide::ReplayRequest, decide::SweepRequest, RevokeRequest, CloseRequest>;
 
 // What is kept beside the decision if the decision says so. Never logged.
 struct Bodies {

@@ -2,6 +2,7 @@
 #include "server/ledger/call_row.h"
 #include "server/ledger/control.h"
 #include "server/ledger/ids.h"
+#include "server/ledger/look_ups.h"
 #include "server/ledger/receipt_reads.h"
 
 namespace tally::ledger {
@@ -10,8 +11,8 @@ namespace {
 // Open intents without a lease are those of parked calls. A call may hold two intents.
 constexpr Statement kListParked{
     "list_parked",
-    "SELECT " TALLY_CALL_COLUMNS
-    ", r.payload FROM ("
+    "SELECT " TALLY_CALL_COLUMNS ", " TALLY_PARKED_COLUMNS
+    " FROM ("
     "  SELECT p0.shard, i.open_call AS call_id FROM intents i"
     "  JOIN permits p0 ON p0.tenant = $1 AND p0.permit_id = i.open_permit"
     "  WHERE i.open_call IS NOT NULL AND i.lease_end_us IS NULL"
@@ -19,27 +20,17 @@ constexpr Statement kListParked{
     "  SELECT a.shard, a.call_id FROM calls a JOIN permits p1 ON p1.shard = a.shard AND p1.permit_id = a.permit_id"
     "  WHERE a.attention IS NOT NULL AND p1.tenant = $1"
     ") w JOIN calls c ON c.shard = w.shard AND c.call_id = w.call_id "
-    "JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id "
-    "LEFT JOIN receipts r ON r.shard = c.shard AND r.chain_id = c.permit_id AND r.sequence = c.state_seq "
+    "JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id " TALLY_PARKED_JOINS
     "WHERE p.tenant = $1 AND (c.state = 3 OR c.attention IS NOT NULL) AND (NOT $2::boolean OR c.attention IS NOT NULL) "
+    "AND (NOT $6::boolean OR (c.state = 3 AND coalesce(c.claim_until_us, 0) <= $7::bigint"
+    "  AND coalesce(n.next_look_us, 0) <= $7::bigint)) "
     "AND ($3::uuid IS NULL OR c.permit_id = $3) AND c.call_id > $4 ORDER BY c.call_id LIMIT $5"};
 
 constexpr Statement kOneParked{
-    "one_parked", "SELECT " TALLY_CALL_COLUMNS
-                  ", r.payload FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id "
-                  "LEFT JOIN receipts r ON r.shard = c.shard AND r.chain_id = c.permit_id AND r.sequence = c.state_seq "
+    "one_parked", "SELECT " TALLY_CALL_COLUMNS ", " TALLY_PARKED_COLUMNS
+                  " FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id " TALLY_PARKED_JOINS
                   "WHERE p.tenant = $1 AND c.shard = $2 AND c.call_id = $3 "
                   "AND ($4::boolean OR c.state = 3 OR c.attention IS NOT NULL)"};
-
-constexpr int kPayloadColumn = 30;
-
-absl::Status ToParkedWithTime(const pqxx::row& row, v1::ParkedCall& parked) {
-  absl::Status converted = ToParked(row, parked);
-  if (!converted.ok() || parked.uncertain_receipt_id().empty()) return converted;
-  v1::ReceiptPayload payload;
-  if (payload.ParseFromString(Bytea(row[kPayloadColumn]))) parked.set_parked_at_us(payload.time_us());
-  return absl::OkStatus();
-}
 
 constexpr Statement kCallOfReceipt{
     "call_of_receipt",
@@ -67,11 +58,12 @@ absl::Status ReadOne(Tx& tx, const std::string& tenant, const ParkedFilter& filt
       tx.Exec(kOneParked, tenant, keys::Uuid7RandA(Bytes(*call)), IdText(*call), !filter.call.has_value());
   if (rows.empty()) return absl::NotFoundError("no such parked call");
   v1::ParkedCall& parked = list.emplace_back();
-  const absl::Status converted = ToParkedWithTime(rows[0], parked);
+  const absl::Status converted = ToParked(rows[0], tx.now_us(), parked);
   if (!converted.ok()) return converted;
   AddEarlierAttempts(tx, rows[0], *parked.mutable_call());
   AddBodies(tx, rows[0], {.bodies = true}, *parked.mutable_call());
   AddReceipts(tx, rows[0], *parked.mutable_call());
+  AddLookUps(tx, keys::Uuid7RandA(Bytes(*call)), true, parked);
   return absl::OkStatus();
 }
 
@@ -85,9 +77,13 @@ absl::StatusOr<std::vector<v1::ParkedCall>> ListParked(Connection& connection, c
   absl::Status status = Read(connection, [&](Tx& tx) {
     list.clear();
     if (filter.call || !filter.uncertain_receipt_id.empty()) return ReadOne(tx, tenant, filter, list);
-    for (const pqxx::row& row : tx.Exec(kListParked, tenant, filter.attention_only, permit_id, IdText(after), limit)) {
-      const absl::Status converted = ToParkedWithTime(row, list.emplace_back());
+    for (const pqxx::row& row : tx.Exec(kListParked, tenant, filter.attention_only, permit_id, IdText(after), limit,
+                                        filter.claimable_only, tx.now_us())) {
+      v1::ParkedCall& parked = list.emplace_back();
+      const absl::Status converted = ToParked(row, tx.now_us(), parked);
       if (!converted.ok()) return converted;
+      if (filter.claimable_only || parked.uncertain_receipt_id().empty()) continue;
+      AddLookUps(tx, keys::Uuid7RandA(Bytes(*ParseId(parked.call().call_id()))), false, parked);
     }
     return absl::OkStatus();
   });

@@ -33,6 +33,8 @@ constexpr Rule kRules[] = {
     {"tally.v1.ParkedCalls.List", {OPERATOR, RECONCILER}},
     {"tally.v1.ParkedCalls.Claim", {RECONCILER}},
     {"tally.v1.ParkedCalls.Resolve", {OPERATOR, RECONCILER}},
+    {"tally.v1.ParkedCalls.NoteLookUp", {RECONCILER}},
+    {"tally.v1.ParkedCalls.BeginReplay", {RECONCILER}},
 
     {"tally.v1.Receipts.Get", {AUDITOR}},
     {"tally.v1.Receipts.Head", {AUDITOR}},

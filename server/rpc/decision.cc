@@ -9,11 +9,12 @@ namespace tally::rpc {
 namespace {
 
 void Submit(const SharedExchange& exchange, int16_t shard, lane::Priority priority, ledger::Request request,
-            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> then) {
-  auto done = [exchange, then = std::move(then)](lane::Fate fate, ledger::Reply& reply) mutable {
+            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> then,
+            grpc::Status (*error_of)(const decide::Answer&)) {
+  auto done = [exchange, error_of, then = std::move(then)](lane::Fate fate, ledger::Reply& reply) mutable {
     if (fate != lane::Fate::kDone) return exchange->Finish(FromFate(fate));
     exchange->core().metrics.Verdict(reply.answer.verdict);
-    const grpc::Status error = FromVerdict(reply.answer);
+    const grpc::Status error = error_of(reply.answer);
     error.ok() ? then(reply) : exchange->Finish(error);
   };
   exchange->core().router.Submit(std::make_unique<ledger::CallJob>(
@@ -23,12 +24,13 @@ void Submit(const SharedExchange& exchange, int16_t shard, lane::Priority priori
 }  // namespace
 
 void Decide(const SharedExchange& exchange, int16_t shard, lane::Priority priority, ledger::Request request,
-            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> fill) {
-  Submit(exchange, shard, priority, std::move(request), std::move(bodies),
-         [exchange, fill = std::move(fill)](ledger::Reply& reply) mutable {
-           fill(reply);
-           exchange->Finish(grpc::Status::OK);
-         });
+            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> fill,
+            grpc::Status (*error_of)(const decide::Answer&)) {
+  auto then = [exchange, fill = std::move(fill)](ledger::Reply& reply) mutable {
+    fill(reply);
+    exchange->Finish(grpc::Status::OK);
+  };
+  Submit(exchange, shard, priority, std::move(request), std::move(bodies), std::move(then), error_of);
 }
 
 void DecideAndRead(const SharedExchange& exchange, int16_t shard, ledger::Request request, ledger::Bodies bodies,
@@ -42,7 +44,7 @@ void DecideAndRead(const SharedExchange& exchange, int16_t shard, ledger::Reques
         });
     if (post != Workers::Post::kTaken) exchange->Finish(grpc::Status::OK);
   };
-  Submit(exchange, shard, lane::Priority::kReport, std::move(request), std::move(bodies), std::move(then));
+  Submit(exchange, shard, lane::Priority::kReport, std::move(request), std::move(bodies), std::move(then), FromVerdict);
 }
 
 decide::Evidence TakeEvidence(const v1::Evidence& evidence, ledger::Bodies& bodies) {

@@ -4,14 +4,16 @@
 #include "absl/functional/any_invocable.h"
 #include "server/ledger/calls.h"
 #include "server/rpc/exchange.h"
+#include "server/rpc/status.h"
 #include "tally/v1/calls.pb.h"
 
 namespace tally::rpc {
 
 // Hands a request to its lane. What is an error finishes the RPC; for an answer `fill` is called on the lane's thread,
-// to write the response, and then the RPC is finished.
+// to write the response, and then the RPC is finished. `error_of` says what is an error: FromVerdict, or ErrorOf.
 void Decide(const SharedExchange& exchange, int16_t shard, lane::Priority priority, ledger::Request request,
-            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> fill);
+            ledger::Bodies bodies, absl::AnyInvocable<void(ledger::Reply&)> fill,
+            grpc::Status (*error_of)(const decide::Answer&) = FromVerdict);
 
 // Likewise, and then reads something more for the response on a worker. What was decided stands: where `read` cannot be
 // run, or fails, the response goes without it.

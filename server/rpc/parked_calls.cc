@@ -34,6 +34,7 @@ grpc::Status FilterOf(const v1::ListParkedRequest& request, ledger::ParkedFilter
   }
   filter.uncertain_receipt_id = request.uncertain_receipt_id();
   filter.attention_only = request.attention_only();
+  filter.claimable_only = request.claimable_only();
   return grpc::Status::OK;
 }
 

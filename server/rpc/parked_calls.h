@@ -16,6 +16,10 @@ class ParkedCalls final : public v1::ParkedCalls::CallbackService {
                                   v1::ClaimResponse* response) override;
   grpc::ServerUnaryReactor* Resolve(grpc::CallbackServerContext* context, const v1::ResolveRequest* request,
                                     v1::ResolveResponse* response) override;
+  grpc::ServerUnaryReactor* NoteLookUp(grpc::CallbackServerContext* context, const v1::NoteLookUpRequest* request,
+                                       v1::NoteLookUpResponse* response) override;
+  grpc::ServerUnaryReactor* BeginReplay(grpc::CallbackServerContext* context, const v1::BeginReplayRequest* request,
+                                        v1::BeginReplayResponse* response) override;
 
  private:
   Core& core_;

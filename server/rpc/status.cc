@@ -180,6 +180,12 @@ grpc::Status FromVerdict(const decide::Answer& answer) {
   }
 }
 
+grpc::Status ErrorOf(const decide::Answer& answer) {
+  const decide::VerdictInfo& info = decide::Info(answer.verdict);
+  if (info.kind == v1::KIND_UNSPECIFIED) return grpc::Status::OK;
+  return Error(StatusOf(info), info.kind, info.code, MessageOf(answer));
+}
+
 v1::Refusal RefusalOf(const decide::Answer& answer) {
   const decide::VerdictInfo& info = decide::Info(answer.verdict);
   v1::Refusal refusal;

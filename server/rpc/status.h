@@ -39,6 +39,9 @@ grpc::Status FromLedger(const absl::Status& status);
 // A verdict that is an error, as such; OK where it is an answer of its own (refusals in the body included).
 grpc::Status FromVerdict(const decide::Answer& answer);
 
+// Every refusal as an error: for RPCs whose answer has no place for one. OK only where the message was taken.
+grpc::Status ErrorOf(const decide::Answer& answer);
+
 // The refusal in the body; KIND_UNSPECIFIED where there is none.
 v1::Refusal RefusalOf(const decide::Answer& answer);
 

@@ -242,6 +242,16 @@ Verdict DecideTest::Claim(const std::string& key, Time time, const std::string& 
   return End(decide::Claim(Begin({r}), r));
 }
 
+Verdict DecideTest::Replay(const std::string& key, const Rule& rule) {
+  ReplayRequest r;
+  r.principal = Who(rule.who, rule.permit);
+  r.call_id = IdOf(key, rule.permit);
+  r.attempt_id = AttemptId(rule.attempt.empty() ? last_attempt_[key] : rule.attempt);
+  r.supersedes = rule.supersedes.empty() ? ReceiptOf(key, rule.permit) : rule.supersedes;
+  r.claim_id = MakeId(kClaimId, rule.claim.value_or(1 << 20));
+  return End(decide::BeginReplay(Begin({r}), r));
+}
+
 void DecideTest::Sweep(const std::string& key, int permit) {
   SweepRequest r;
   r.call_id = IdOf(key, permit);

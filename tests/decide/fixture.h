@@ -86,6 +86,7 @@ class DecideTest : public ::testing::Test {
   Verdict Extend(const std::string& key, Time lease, const Say& say = {});
   Verdict Resolve(const std::string& key, Finding finding, const Rule& rule = {});
   Verdict Correct(const std::string& key, Finding finding, const Rule& rule = {});
+  Verdict Replay(const std::string& key, const Rule& rule = {});
   Verdict Claim(const std::string& key, Time time, const std::string& who = "reconciler", int permit = 0);
   void Sweep(const std::string& key, int permit = 0);
   Verdict Revoke(const std::string& who = "operator", int permit = 0);

@@ -145,7 +145,19 @@ void AddSteps(Dice& dice, const History& history, const Focus& focus, std::vecto
   } else if (roll < 935) {
     step.op = Op::kCorrect;
     MakeVerdict(dice, step);
-  } else if (roll < 965) {
+  } else if (roll < 950) {
+    step.op = Op::kReplay;
+    step.who = dice.Percent(92) ? kReconciler : dice.Below(8);
+    step.pick = dice.Percent(92) ? Pick::kLast : PickAttempt(dice);
+    step.name = dice.Percent(92) ? Name::kPresent : dice.Of({Name::kAllowed, Name::kNone});
+    step.right_claim = dice.Percent(92);
+    if (dice.Percent(80)) {
+      Step claim = step;
+      claim.op = Op::kClaim;
+      claim.lease_s = dice.Of({1, 60, 600});
+      steps.push_back(claim);
+    }
+  } else if (roll < 970) {
     step.op = Op::kClaim;
     step.who = dice.Percent(70) ? kReconciler : dice.Percent(80) ? kOtherReconciler : dice.Below(8);
     step.lease_s = dice.Of({1, 60, 600});

@@ -11,7 +11,7 @@
 // attempt", "the receipt it stands on"), so that a script stays meaningful when steps are taken out of it.
 namespace tally::decide::testing {
 
-enum class Op { kAuthorize, kCommit, kExtend, kResolve, kCorrect, kClaim, kSweep, kRevoke, kClose };
+enum class Op { kAuthorize, kCommit, kExtend, kResolve, kCorrect, kReplay, kClaim, kSweep, kRevoke, kClose };
 
 // Which attempt is meant.
 enum class Pick {

@@ -7,7 +7,7 @@ namespace {
 constexpr const char* kWho[] = {"gateway",  "gateway2", "reconciler",       "reconciler2",
                                 "operator", "auditor",  "gateway-disabled", "gateway-disabled-hard"};
 constexpr const char* kOps[] = {"Authorize", "Commit", "Extend", "Resolve", "Correct",
-                                "Claim",     "Sweep",  "Revoke", "Close"};
+                                "Replay",    "Claim",  "Sweep",  "Revoke",  "Close"};
 constexpr const char* kPicks[] = {"a fresh attempt", "the last attempt", "an earlier attempt", "a recent attempt",
                                   "a voided attempt"};
 constexpr const char* kNames[] = {"naming its receipt", "naming its CALL_ALLOWED", "naming no receipt"};
@@ -33,7 +33,10 @@ std::string PrintStep(const Step& step) {
   if (step.lease_s != 0) absl::StrAppend(&line, ", ", step.lease_s, " s");
   if (step.op == Op::kCommit) absl::StrAppend(&line, ", ", kOutcomes[static_cast<int>(step.outcome)]);
   if (step.op == Op::kResolve || step.op == Op::kCorrect) {
-    absl::StrAppend(&line, ", ", kFindings[static_cast<int>(step.finding)], ", ", kNames[static_cast<int>(step.name)]);
+    absl::StrAppend(&line, ", ", kFindings[static_cast<int>(step.finding)]);
+  }
+  if (step.op == Op::kResolve || step.op == Op::kCorrect || step.op == Op::kReplay) {
+    absl::StrAppend(&line, ", ", kNames[static_cast<int>(step.name)]);
     if (!step.right_claim) absl::StrAppend(&line, ", without its claim #", step.nth);
   }
   if (step.result != 0) absl::StrAppend(&line, ", result ", step.result);

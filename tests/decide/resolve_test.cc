@@ -136,6 +136,22 @@ TEST_F(Resolving, AnotherTenantsCallLooksMissing) {
   EXPECT_EQ(Resolve("no such key", kHappened), kNotFound);
 }
 
+// What a gateway says after its lease is kept as evidence; a reconciler may rest its verdict on it.
+TEST_F(Resolving, ALateNotSentIsNoted_AndAReconcilerMayConcludeNotHappenedFromIt) {
+  Park();
+  EXPECT_EQ(Commit("k", kNotSent), kLeaseOver);
+  EXPECT_TRUE(call("k").last()->late_not_sent);
+  EXPECT_EQ(call("k").last()->sent_at, 0);
+  EXPECT_EQ(Resolve("k", kNotHappened, {.claim = Claimed(), .who = "reconciler"}), kRecorded);
+  EXPECT_EQ(StateOf("k"), v1::NOT_HAPPENED);
+}
+
+TEST_F(Resolving, AfterEscalation_AReconcilerMayBringHappened) {
+  Park();
+  ASSERT_EQ(Resolve("k", kCannotTell, {.claim = Claimed(), .who = "reconciler"}), kRecorded);
+  EXPECT_EQ(Resolve("k", kHappened, {.claim = Claimed(), .who = "reconciler"}), kRecorded);
+}
+
 // ---- Claim ----
 
 TEST_F(Resolving, Claim_IsForOneAtATime) {

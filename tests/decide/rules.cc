@@ -148,6 +148,13 @@ std::string BrokenStep(const Store& before, const World& after, Time now) {
         return "rule 4: something other than a verdict with evidence gave an uncertain attempt back";
       }
     }
+    if (p.kind() == v1::CALL_REPLAY_SENT) {
+      const Permit& permit = before.permits.at(draft.permit_id);
+      const bool ended = permit.revoked || permit.closing || now >= permit.terms->expires_at;
+      if (was != v1::UNCERTAIN || p.attempt_state() != v1::UNCERTAIN || p.principal_role() != v1::RECONCILER || ended) {
+        return "something was sent again that was not parked, not by a reconciler, or under a permit that had ended";
+      }
+    }
     states[{*draft.call_id, p.attempt_number()}] = p.attempt_state();
   }
   for (const auto& [id, permit] : after.permits) {

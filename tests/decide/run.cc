@@ -91,6 +91,8 @@ v1::ReceiptKind KindOf(model::Kind kind) {
       return v1::CALL_CONTRADICTED;
     case model::Kind::kCorrected:
       return v1::CALL_CORRECTED;
+    case model::Kind::kReplaySent:
+      return v1::CALL_REPLAY_SENT;
   }
   return v1::RECEIPT_KIND_UNSPECIFIED;
 }
@@ -195,6 +197,13 @@ class Runner {
   void MakeAuthorize(const Step& step, Said& said);
   void MakeCommit(const Step& step, Said& said);
   void MakeJudge(const Step& step, Said& said);
+  void MakeReplay(const Step& step, Said& said);
+  struct NamedBy {
+    int receipt = 0;
+    std::string receipt_id;
+    int claim = model::kNobody;
+  };
+  NamedBy Naming(const Step& step, int call_number, int attempt) const;
   int CallOf(const Step& step) const;
   int AttemptOf(const Step& step);
   model::CallName NameOf(const Step& step) const;
@@ -377,6 +386,25 @@ void Runner::MakeCommit(const Step& step, Said& said) {
   said.request = r;
 }
 
+// Which receipt and claim somebody names who speaks of a parked call.
+Runner::NamedBy Runner::Naming(const Step& step, int call_number, int attempt) const {
+  NamedBy named{.receipt_id = std::string(32, 'x')};
+  if (call_number < 0) return named;
+  const model::Call& call = model_.calls[call_number];
+  for (const model::Try& t : call.tries) {
+    if (t.id != attempt) continue;
+    // A judge may speak of what was parked and has been judged since: the same words again.
+    named.receipt = step.name == Name::kPresent ? t.end : step.name == Name::kAllowed ? t.allowed : 0;
+    if (step.name == Name::kPresent && step.op == Op::kResolve && !t.verdicts.empty())
+      named.receipt = t.verdicts.back().named;
+  }
+  if (static_cast<size_t>(named.receipt) > acknowledged_[static_cast<size_t>(call.permit)]) named.receipt = 0;
+  if (named.receipt != 0) named.receipt_id = ReceiptId(MakeId(kPermitId, call.permit), named.receipt);
+  if (step.right_claim && call.claim >= 0) named.claim = call.claim;
+  if (!step.right_claim && step.nth % 2 == 0) named.claim = 0;
+  return named;
+}
+
 void Runner::MakeJudge(const Step& step, Said& said) {
   model::Judge m;
   m.who = WhoIs(step.who);
@@ -385,22 +413,9 @@ void Runner::MakeJudge(const Step& step, Said& said) {
   m.finding = step.finding;
   if (step.reported >= 0) m.amount = step.reported;
   m.has_result = step.result != 0;
-  Id permit{};
-  if (m.call >= 0) {
-    const model::Call& call = model_.calls[m.call];
-    permit = MakeId(kPermitId, call.permit);
-    for (const model::Try& t : call.tries) {
-      if (t.id != m.attempt) continue;
-      // A judge may speak of what was parked and has been judged since: the same words again.
-      m.receipt = step.name == Name::kPresent ? t.end : step.name == Name::kAllowed ? t.allowed : 0;
-      if (step.name == Name::kPresent && step.op == Op::kResolve && !t.verdicts.empty())
-        m.receipt = t.verdicts.back().named;
-    }
-    if (static_cast<size_t>(m.receipt) > acknowledged_[static_cast<size_t>(call.permit)]) m.receipt = 0;
-    if (step.right_claim && call.claim >= 0) m.claim = call.claim;
-    if (!step.right_claim && step.nth % 2 == 0) m.claim = 0;
-  }
-  const std::string named = m.receipt == 0 ? std::string(32, 'x') : ReceiptId(permit, m.receipt);
+  const NamedBy named = Naming(step, m.call, m.attempt);
+  m.receipt = named.receipt;
+  m.claim = named.claim;
   Evidence evidence;
   evidence.source = "provider";
   evidence.commitment = MakeHash(kContentHash, 77);
@@ -412,7 +427,7 @@ void Runner::MakeJudge(const Step& step, Said& said) {
     r.principal = Speaker(step);
     r.call_id = CallId(m.call);
     r.attempt_id = MakeId(kAttemptId, m.attempt);
-    r.supersedes = named;
+    r.supersedes = named.receipt_id;
     if (m.claim >= 0) r.claim_id = MakeId(kClaimId, m.claim);
     r.finding = FindingOf(m.finding);
     r.evidence = evidence;
@@ -423,7 +438,7 @@ void Runner::MakeJudge(const Step& step, Said& said) {
     r.principal = Speaker(step);
     r.call_id = CallId(m.call);
     r.attempt_id = MakeId(kAttemptId, m.attempt);
-    r.supersedes = named;
+    r.supersedes = named.receipt_id;
     r.finding = FindingOf(m.finding);
     r.evidence = evidence;
     said.expected = model_.Correct(m);
@@ -431,9 +446,24 @@ void Runner::MakeJudge(const Step& step, Said& said) {
   }
 }
 
+void Runner::MakeReplay(const Step& step, Said& said) {
+  model::Replay m{.who = WhoIs(step.who), .call = CallOf(step), .attempt = AttemptOf(step)};
+  const NamedBy named = Naming(step, m.call, m.attempt);
+  m.receipt = named.receipt;
+  m.claim = named.claim;
+  ReplayRequest r;
+  r.principal = Speaker(step);
+  r.call_id = CallId(m.call);
+  r.attempt_id = MakeId(kAttemptId, m.attempt);
+  r.supersedes = named.receipt_id;
+  r.claim_id = MakeId(kClaimId, m.claim >= 0 ? m.claim : 0);
+  said.expected = model_.Say(m);
+  said.request = r;
+}
+
 // What is said of a call that has no attempt yet tells little, so most of it is said of one that has.
 Step Runner::Aim(Step step) const {
-  const bool judged = step.op == Op::kResolve || step.op == Op::kClaim;
+  const bool judged = step.op == Op::kResolve || step.op == Op::kClaim || step.op == Op::kReplay;
   if (step.op == Op::kAuthorize || step.op >= Op::kSweep || step.nth == 0) return step;
   const int call = CallOf(step);
   const auto fits = [&](const model::Call& c) {
@@ -475,6 +505,9 @@ Runner::Said Runner::Make(const Step& step) {
     case Op::kResolve:
     case Op::kCorrect:
       MakeJudge(step, said);
+      break;
+    case Op::kReplay:
+      MakeReplay(step, said);
       break;
     case Op::kClaim: {
       model::Claim m{.who = WhoIs(step.who), .call = call, .claim = next_claim_++, .length = step.lease_s * kSecond};
@@ -565,13 +598,14 @@ std::string Runner::Decide(World& world, const Said& said) {
           if constexpr (std::is_same_v<R, CorrectRequest>) return Correct(world, r);
           if constexpr (std::is_same_v<R, ClaimRequest>) return Claim(world, r);
           if constexpr (std::is_same_v<R, SweepRequest>) return Sweep(world, r);
+          if constexpr (std::is_same_v<R, ReplayRequest>) return BeginReplay(world, r);
         },
         *said.request);
   } else {
     answer = said.close ? Close(world, *said.of_permit) : Revoke(world, *said.of_permit);
   }
   if (seen_ != nullptr) {
-    Note(absl::StrCat(said.request ? said.request->index() : 7 + said.close, " ",
+    Note(absl::StrCat(said.request ? said.request->index() : 8 + said.close, " ",
                       v1::Disposition_Name(Info(answer.verdict).disposition), " ",
                       std::string(Info(answer.verdict).code)));
   }

@@ -17,7 +17,7 @@
 namespace tally::decide::testing {
 
 using Request = std::variant<AuthorizeRequest, CommitRequest, ExtendRequest, ResolveRequest, CorrectRequest,
-                             ClaimRequest, SweepRequest>;
+                             ClaimRequest, SweepRequest, ReplayRequest>;
 
 // Ids and hashes made of small numbers, so that a failure can be read.
 Id MakeId(uint8_t what, int number);

@@ -134,4 +134,25 @@ Answer Model::Hear(const Claim& m) {
   return About(m.call, c.tries.back(), "");
 }
 
+Answer Model::Hear(const Replay& m) {
+  if (m.who.disabled) return {.code = "UNAUTHENTICATED"};
+  if (m.who.role != Role::kReconciler) return {.code = "PERMISSION_DENIED"};
+  if (m.call < 0) return {.code = "NOT_FOUND"};
+  Touch(m.call);
+  const Call& c = calls[m.call];
+  const Try* t = FindTry(m.call, m.attempt);
+  if (t == nullptr) return AboutCall(m.call, "STALE_RESOLUTION");
+  const bool present = t->state == State::kUncertain && t->end == m.receipt;
+  const bool own = m.claim != kNobody && m.claim == c.claim && now < c.claim_until && c.claimed_by == m.who.id;
+  if (!present || !own || Contradicted(c)) return About(m.call, *t, "STALE_RESOLUTION");
+  const Permit& p = permits[c.permit];
+  if (p.revoked != 0) return About(m.call, *t, "PERMIT_REVOKED");
+  if (p.closing != 0) return About(m.call, *t, "PERMIT_CLOSED");
+  if (now < p.from) return About(m.call, *t, "PERMIT_NOT_YET_VALID");
+  if (now >= p.until) return About(m.call, *t, "PERMIT_EXPIRED");
+  Answer answer = About(m.call, *t, "");
+  answer.receipt = Write(c.permit, Kind::kReplaySent, "", m.call, t);
+  return answer;
+}
+
 }  // namespace tally::model

@@ -127,6 +127,11 @@ TEST(Set, IllegalTransitionsShow) {
   ExpectImpossible(start().Escalate("a"), "CALL_ESCALATED from AUTHORIZED");
   ExpectImpossible(start().ReplaySent("a"), "CALL_REPLAY_SENT from AUTHORIZED");
   ExpectImpossible(start().Park("a").Revoke().ReplaySent("a"), "under a permit that had ended");
+  ExpectImpossible(start().Park("a").Closing().ReplaySent("a"), "under a permit that had ended");
+  ExpectImpossible(start().Park("a").ReplaySent("a", [](auto& p) { p.set_principal_role(v1::OPERATOR); }),
+                   "a replay that no reconciler sent");
+  ExpectImpossible(start().Park("a").ReplaySent("a", [](auto& p) { p.set_effect_known(v1::ANSWERED); }),
+                   "a CALL_REPLAY_SENT whose effect is not unknown");
   ExpectImpossible(start().Contradict("a"), "CALL_CONTRADICTED from AUTHORIZED");
   ExpectImpossible(start().Succeed("a").Correct("a", false), "which no verdict made");
   ExpectImpossible(start().Succeed("a").Correct("a", true), "corrected to happened from SUCCEEDED");
@@ -207,6 +212,43 @@ TEST(Set, AReceiptThatMiscountsShows) {
       closing->GetReflection()->SetInt64(closing, closing->GetDescriptor()->FindFieldByName(count), 42);
     }),
                      std::string("closing.") + count);
+  }
+}
+
+// A resolution answers the CALL_UNCERTAIN of its own attempt, whatever came between.
+TEST(Set, AResolutionIsLinkedToTheUncertainReceiptItAnswers) {
+  const auto parked = [] { return Story().Mint().Allow("a").Park("a"); };
+  const auto linked_to = [](const Story& story, size_t number) {
+    return [id = story.receipts()[number - 1].receipt_id()](v1::ReceiptPayload& p) { p.set_supersedes(id); };
+  };
+  constexpr char kOther[] = "it supersedes another receipt than the one that says how the attempt stands";
+  for (const bool happened : {true, false}) {
+    for (const v1::Role by : {v1::RECONCILER, v1::OPERATOR}) {
+      ExpectGood(parked().ReplaySent("a").Resolve("a", happened, by));
+      ExpectImpossible(parked().Resolve("a", happened, by, -1, linked_to(parked(), 2)), kOther);  // its CALL_ALLOWED
+      Story replayed = parked().ReplaySent("a");
+      const auto to_replay = linked_to(replayed, 4);
+      ExpectImpossible(replayed.Resolve("a", happened, by, -1, to_replay), kOther);
+    }
+  }
+  // Attempt 2 is parked: the receipt of attempt 1 says nothing of it.
+  Story second = parked().Resolve("a", false).Allow("a").Park("a");
+  const auto to_first = linked_to(second, 3);
+  ExpectImpossible(second.Resolve("a", true, v1::RECONCILER, -1, to_first), kOther);
+  // Another call's.
+  Story two = Story().Mint().Allow("a").Allow("b").Park("a").Park("b");
+  const auto to_a = linked_to(two, 4);
+  ExpectImpossible(two.Resolve("b", true, v1::RECONCILER, -1, to_a), kOther);
+}
+
+TEST(Set, AResolutionWithoutALinkOrWithoutEvidenceIsNone) {
+  const Story::Spoil spoils[] = {[](auto& p) { p.clear_supersedes(); }, [](auto& p) { p.clear_evidence_commitment(); },
+                                 [](auto& p) { p.clear_evidence_source(); }};
+  for (const auto& spoil : spoils) {
+    const SetReport report =
+        Check(Story().Mint().Allow("a").Park("a").Resolve("a", true, v1::RECONCILER, -1, spoil).Inputs());
+    EXPECT_EQ(report.outcome, Outcome::kBad);
+    EXPECT_EQ(report.receipts.back().outcome, Outcome::kBad);
   }
 }
 

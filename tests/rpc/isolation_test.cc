@@ -123,6 +123,21 @@ TEST_F(Isolation, ParkedCallsAndReceiptsOfAnotherTenantLookMissing) {
   v1::ClaimRequest claim;
   claim.set_claim_ms(60'000);
   Alike(&v1::ParkedCalls::Stub::Claim, *service_.parked, v1::RECONCILER, claim, parked_.call_id(), missing_, kCallId);
+  v1::NoteLookUpRequest note;
+  note.set_attempt_id(parked_.attempt_id());
+  note.set_supersedes(uncertain_);
+  note.set_claim_id(keys::RandomBytes(16));
+  note.mutable_look_up()->set_kind("http");
+  note.mutable_look_up()->set_provider("bank");
+  note.mutable_look_up()->set_finding(v1::FINDING_ABSENT);
+  Alike(&v1::ParkedCalls::Stub::NoteLookUp, *service_.parked, v1::RECONCILER, note, parked_.call_id(), missing_,
+        kCallId);
+  v1::BeginReplayRequest replay;
+  replay.set_attempt_id(parked_.attempt_id());
+  replay.set_supersedes(uncertain_);
+  replay.set_claim_id(keys::RandomBytes(16));
+  Alike(&v1::ParkedCalls::Stub::BeginReplay, *service_.parked, v1::RECONCILER, replay, parked_.call_id(), missing_,
+        kCallId);
   v1::ResolveRequest resolve;
   resolve.set_attempt_id(parked_.attempt_id());
   resolve.set_supersedes(uncertain_);

@@ -37,6 +37,8 @@ const std::map<std::string, std::set<v1::Role>> kMay = {
     {"ParkedCalls.List", {v1::OPERATOR, v1::RECONCILER}},
     {"ParkedCalls.Claim", {v1::RECONCILER}},
     {"ParkedCalls.Resolve", {v1::OPERATOR, v1::RECONCILER}},
+    {"ParkedCalls.NoteLookUp", {v1::RECONCILER}},
+    {"ParkedCalls.BeginReplay", {v1::RECONCILER}},
     {"Receipts.Get", {v1::AUDITOR}},
     {"Receipts.Head", {v1::AUDITOR}},
     {"Receipts.List", {v1::AUDITOR}},
