@@ -295,7 +295,7 @@ result = "/text"
     def wait_parked(self, key, attempt=1):
         def parked():
             call = self.parked().get(key)
-            return call if call and len(call["attempts"]) == attempt else None
+            return call if call and call["attempts"][-1]["number"] == attempt else None
         return wait_for(f"attempt {attempt} of {key} is parked", parked, 120)
 
     def judge(self, key, verdict, attempt=1):

@@ -72,7 +72,7 @@ def pruned(stand):
 def stale_verdict(stand):
     # What is sent again under one key is lost again: all of attempt 1 never arrives, all of attempt 2 is never answered.
     sends = 3 if stand.column == "C" else 1
-    stand.faults(anna=[{"request": "swallow", "answer": "reset"}] * sends + [{"answer": "reset"}] * 3)
+    stand.faults(anna=[{"request": "swallow", "answer": "reset"}] * sends + [{"answer": "reset"}] * sends)
     caller = Caller("anna", key="job-1", until="answer", pauses=())
     stand.call(caller)
     if not stand.ours:
