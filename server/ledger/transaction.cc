@@ -33,6 +33,9 @@ constexpr int64_t kPlansKeptMax = 1024;
 constexpr char kBeginSerializable[] =
     "BEGIN ISOLATION LEVEL SERIALIZABLE;"
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_current_xact_id()::text";
+constexpr char kBeginReadWrite[] =
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_current_xact_id()::text";
 constexpr char kBeginReadOnly[] =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;"
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ''";
@@ -44,12 +47,18 @@ const char* BeginOf(Isolation isolation) {
   switch (isolation) {
     case Isolation::kSerializable:
       return kBeginSerializable;
+    case Isolation::kReadWrite:
+      return kBeginReadWrite;
     case Isolation::kReadOnly:
       return kBeginReadOnly;
     case Isolation::kSnapshot:
       return kBeginSnapshot;
   }
   return kBeginSerializable;
+}
+
+bool MayWrite(Isolation isolation) {
+  return isolation == Isolation::kSerializable || isolation == Isolation::kReadWrite;
 }
 
 // A server that was killed in the middle of a COMMIT is back within seconds, or this is for people.
@@ -198,7 +207,7 @@ TxResult InTransaction(Connection& connection, Isolation isolation, absl::Functi
     return result;
   } catch (const std::exception& error) {
     connection.Drop();
-    if (!committing || isolation != Isolation::kSerializable) return {TxEnd::kDown, "", "", error.what()};
+    if (!committing || !MayWrite(isolation)) return {TxEnd::kDown, "", "", error.what()};
     return connection.SettleDoubt(xid, boot);
   }
 }

@@ -24,8 +24,9 @@ struct Statement {
 
 enum class Isolation {
   kSerializable,
-  kReadOnly,  // READ COMMITTED, READ ONLY: reads that decide nothing
-  kSnapshot,  // REPEATABLE READ, READ ONLY: all statements see one moment; takes no predicate locks, aborts nobody
+  kReadWrite,  // READ COMMITTED: for rows that are locked or compared one by one, and that no decision rests on
+  kReadOnly,   // READ COMMITTED, READ ONLY: reads that decide nothing
+  kSnapshot,   // REPEATABLE READ, READ ONLY: all statements see one moment; takes no predicate locks, aborts nobody
 };
 
 enum class TxEnd {
