@@ -447,7 +447,7 @@ void Runner::MakeJudge(const Step& step, Said& said) {
 }
 
 void Runner::MakeReplay(const Step& step, Said& said) {
-  model::Replay m{.who = WhoIs(step.who), .call = CallOf(step), .attempt = AttemptOf(step)};
+  model::SendAgain m{.who = WhoIs(step.who), .call = CallOf(step), .attempt = AttemptOf(step)};
   const NamedBy named = Naming(step, m.call, m.attempt);
   m.receipt = named.receipt;
   m.claim = named.claim;

@@ -134,7 +134,7 @@ Answer Model::Hear(const Claim& m) {
   return About(m.call, c.tries.back(), "");
 }
 
-Answer Model::Hear(const Replay& m) {
+Answer Model::Hear(const SendAgain& m) {
   if (m.who.disabled) return {.code = "UNAUTHENTICATED"};
   if (m.who.role != Role::kReconciler) return {.code = "PERMISSION_DENIED"};
   if (m.call < 0) return {.code = "NOT_FOUND"};

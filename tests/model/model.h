@@ -202,7 +202,7 @@ struct Claim {
   Time length = 0;
 };
 
-struct Replay {  // a keyed tool is about to be asked again
+struct SendAgain {  // a keyed tool is about to be asked again
   Who who{};
   int call = 0, attempt = 0;
   int receipt = 0;  // as in Judge
@@ -237,7 +237,7 @@ class Model {
   Answer Say(const Commit& m) { return Closing(Hear(m)); }
   Answer Say(const Extend& m) { return Closing(Hear(m)); }
   Answer Say(const Claim& m) { return Closing(Hear(m)); }
-  Answer Say(const Replay& m) { return Closing(Hear(m)); }
+  Answer Say(const SendAgain& m) { return Closing(Hear(m)); }
   Answer Resolve(const Judge& m) { return Closing(HearResolve(m)); }
   Answer Correct(const Judge& m) { return Closing(HearCorrect(m)); }
   Answer Sweep(int call);
@@ -258,7 +258,7 @@ class Model {
   Answer Hear(const Commit& m);
   Answer Hear(const Extend& m);
   Answer Hear(const Claim& m);
-  Answer Hear(const Replay& m);
+  Answer Hear(const SendAgain& m);
   Answer HearResolve(const Judge& m);
   Answer HearCorrect(const Judge& m);
   std::string_view Guard(const Authorize& m, int known, int* done_call);
