@@ -111,6 +111,9 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, *_):
+        """Those who were killed, or gave up, hang up."""
+
 
 if __name__ == "__main__":
     SERVER = Server(("127.0.0.1", 0), Handler)

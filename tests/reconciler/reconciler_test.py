@@ -11,6 +11,7 @@ import pathlib
 import random
 import sys
 import time
+import urllib.request
 
 from stage import (COST, HERE, Ground, Reconciler, Stage, calls_pb2, common_pb2, logged, sound,
                    wait_for)
@@ -36,8 +37,17 @@ def truth(ground, stage):
     wait_for("its lease ends", lambda: stage.commit(answer.call_id, attempt, calls_pb2.OUTCOME_NOT_SENT)
              .refusal.code == "LEASE_OVER" if time.time() * 1e6 > answer.lease_end_us + 5e5 else False)
     reconciler = Reconciler(stage, "r", provider.tool("t__pay") + provider.tool("t__late", absent="600s",
-                                                                                more='give_up_after = "1h"')).start()
+                                                                                more='give_up_after = "1h"'),
+                            'give_up_after = "120s"\nmetrics = "127.0.0.1:0"').start()
     stage.await_state(happened, "SUCCEEDED")
+    port = logged(reconciler.log(), "listening")[0]["metrics"].rsplit(":", 1)[1]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        figures = answer.read().decode()
+    for figure in ('tally_reconciler_look_ups_total{finding="happened",kind="http",provider="bank"}',
+                   'tally_reconciler_resolutions_total{verdict="happened"}', "tally_reconciler_last_list_timestamp_seconds"):
+        ground.check(f"/metrics has {figure}", figure in figures, True)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30) as answer:
+        ground.check("/healthz", answer.status, 200)
     attempt = stage.info(happened).attempts[-1]
     ground.check("the evidence's amount is charged", attempt.charged, 7)
     replay = stage.replay(happened)
@@ -240,6 +250,9 @@ def compare(ground, stage, truth_of):
     for call in stage.calls:
         wanted = ["CALL_RESOLVED_HAPPENED" if truth_of[call["id"]] else "CALL_RESOLVED_NOT_HAPPENED"]
         ground.check(f"{call['key']} closed once, with the truth", stage.resolutions(call), wanted)
+        seen = [found for found in stage.noted(call) if found != "UNCLEAR"]
+        ground.check(f"{call['key']}: what its verdict was drawn from is on record", seen[-1:],
+                     ["HAPPENED" if truth_of[call["id"]] else "ABSENT"])
     held = sum(stage.info(call).attempts[-1].held for call in stage.calls)
     ground.check("no hold is left", held, 0)
 
@@ -253,14 +266,12 @@ def killed(ground, stage):
 
     truth_of = park_many(stage, 40)
     reconciler = Reconciler(stage, "r", stage.provider.tool("t__pay", absent="3s"), 'give_up_after = "1h"')
-    kills = 0
     for _ in range(25):
         reconciler.start()
         time.sleep(RANDOM.uniform(0.2, 2.0))
         reconciler.kill()
-        kills += 1
     ground.check("it was killed at work", logged(reconciler.log(), "look_up"), lambda looks: len(looks) > 10)
-    reconciler.start()
+    reconciler.start().started()
     wait_for("all are closed", lambda: all_closed(stage), 120)
     ground.check("ends by itself", reconciler.stop(), 0)
     compare(ground, stage, truth_of)

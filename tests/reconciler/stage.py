@@ -181,12 +181,28 @@ class Stage:
 
     def parked(self, call):
         """As tallyd shows it, or None."""
-        found = self.parked_stub.List(parked_pb2.ListParkedRequest(call_id=call["id"]), **self.who("operator")).parked
+        try:
+            found = self.parked_stub.List(parked_pb2.ListParkedRequest(call_id=call["id"]), **self.who("operator")).parked
+        except grpc.RpcError as refused:
+            if refused.code() != grpc.StatusCode.NOT_FOUND:
+                raise
+            found = []
         return found[0] if found else None
 
     def findings(self, call):
         parked = self.parked(call)
         return [FINDING[look_up.finding] for look_up in parked.look_ups] if parked else []
+
+    def noted(self, call):
+        """Of a call that is parked no more."""
+        for receipt in self.info(call).receipts:
+            payload = receipt_pb2.ReceiptPayload()
+            payload.ParseFromString(receipt.payload)
+            if payload.kind == receipt_pb2.CALL_UNCERTAIN:
+                found = self.parked_stub.List(parked_pb2.ListParkedRequest(uncertain_receipt_id=receipt.receipt_id),
+                                              **self.who("operator")).parked
+                return [FINDING[look_up.finding] for look_up in found[0].look_ups] if found else []
+        return []
 
     def escalated(self, call):
         parked = self.parked(call)
