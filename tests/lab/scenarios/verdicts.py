@@ -63,15 +63,15 @@ def pruned(stand):
 
 
 @scenario("L29", "a stale verdict",
-          "\"not found\", looked up for attempt 1, arrives when attempt 2 was sent and parked: it names attempt 1's receipt and is refused. "
-          "Whoever acts on it sends a second time",
+          "a verdict on attempt 1 arrives when attempt 2 was sent and parked: it names attempt 1's receipt; another than was given is refused, "
+          "and the same moves nothing. Whoever acts on \"not found\" sends a second time",
           {"A": {"effects": 2, "duplicates": 1}, "B": DONE,
-           "C": {"effects": 1, "uncertain": 1, "holds": 1, "stale_refused": True, "attempts": 2},
-           "D": {"effects": 1, "dispatches": 2, "uncertain": 1, "holds": 1, "stale_refused": True, "attempts": 2},
-           "E": {"effects": 1, "dispatches": 2, "confirmed": 1, "stale_refused": True, "attempts": 2}})
+           "C": {"effects": 1, "uncertain": 1, "holds": 1, "stale_refused": True, "unmoved": True, "attempts": 2},
+           "D": {"effects": 1, "dispatches": 2, "uncertain": 1, "holds": 1, "stale_refused": True, "unmoved": True, "attempts": 2},
+           "E": {"effects": 1, "dispatches": 2, "confirmed": 1, "stale_refused": True, "unmoved": True, "attempts": 2}})
 def stale_verdict(stand):
     # What is sent again under one key is lost again: all of attempt 1 never arrives, all of attempt 2 is never answered.
-    sends = 3 if stand.column == "C" else 1
+    sends = 4 if stand.column == "C" else 1
     stand.faults(anna=[{"request": "swallow", "answer": "reset"}] * sends + [{"answer": "reset"}] * sends)
     caller = Caller("anna", key="job-1", until="answer", pauses=())
     stand.call(caller)
@@ -87,9 +87,12 @@ def stale_verdict(stand):
     if stand.column != "E":
         stand.wait_parked("job-1", attempt=2)
     try:
-        stand.resolve(verdict, "not-happened")
+        stand.resolve(verdict, "happened")
         refused = False
     except AssertionError as error:
         refused = "STALE_RESOLUTION" in str(error)
+    # The verdict that was given once may be said again; it is attempt 1's, and moves nothing.
+    stand.resolve(verdict, "not-happened")
+    unmoved = stand.state("job-1") != "NOT_HAPPENED"
     stand.call(Caller("anna", key="job-1"))
-    stand.note(stale_refused=refused, attempts=len(stand.calls()["job-1"]["attempts"]))
+    stand.note(stale_refused=refused, unmoved=unmoved, attempts=len(stand.calls()["job-1"]["attempts"]))
