@@ -96,6 +96,7 @@ class Committing {
     attempt_.state = end;
     attempt_.read_no_answer = false;
     attempt_.content = request_.content;
+    if (call_.attention == "escalated") call_.attention.clear();  // its answer is here: nobody has to find it out
     Note();
   }
 

@@ -53,6 +53,14 @@ TEST_F(Resolving, CannotTell_EscalatesOnceAndStaysUncertain) {
   EXPECT_EQ(ChainLength(), length);
 }
 
+TEST_F(Resolving, AfterEscalation_ALateAnswerEndsTheCallForAPerson) {
+  Park();
+  ASSERT_EQ(Resolve("k", kCannotTell), kRecorded);
+  EXPECT_EQ(call("k").attention, "escalated");
+  ASSERT_EQ(Commit("k", kSucceeded), kRecorded);
+  EXPECT_EQ(call("k").attention, "");
+}
+
 TEST_F(Resolving, AfterEscalation_AReconcilerMayOnlyBringHappened) {
   Park();
   ASSERT_EQ(Resolve("k", kCannotTell, {.claim = Claimed(), .who = "reconciler"}), kRecorded);

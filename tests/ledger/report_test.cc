@@ -212,6 +212,14 @@ TEST_F(Reports, OneBatchMayParkEscalateAndCloseACall) {
             "t");
   EXPECT_EQ(s.CommitParked("e", Outcome::kSucceeded).answer.state, v1::SUCCEEDED);
   EXPECT_EQ(Get().avoided().calls(), 2);
+
+  // The answer that comes right after a person's verdict is added to it: it did not close the call.
+  const Reply parked = s.Park("f");
+  std::vector<std::unique_ptr<CallJob>> both;
+  both.push_back(s.ResolveJob("f", Finding::kHappened, v1::OPERATOR));
+  both.push_back(s.replica().CommitJob(*parked.answer.call_id, parked.answer.attempt_id, Outcome::kSucceeded, "late"));
+  ASSERT_EQ(s.replica().Run(both), lane::BatchEnd::kCommitted);
+  EXPECT_EQ(ClosedOf(Get()), (Count{{v1::CLOSER_GATEWAY, 1}, {v1::CLOSER_OPERATOR, 2}}));
 }
 
 TEST_F(Reports, CallsThatWereNeverUncertainDoNotTouchParkings) {

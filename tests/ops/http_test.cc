@@ -158,6 +158,49 @@ TEST_F(HttpPosts, AnAnswerAfterTheServersEndGoesNowhere) {
   close(waiting);
 }
 
+class HttpSlowly : public Http {
+ protected:
+  void SetUp() override {
+    const auto too_late = [] { return HttpAnswer{200, "text/plain", "too late"}; };
+    HttpServer::Slow slow;
+    slow["/later"] = {.handler =
+                          [this](const HttpServer::Answer& answer) {
+                            threads_.emplace_back([answer] { answer({200, "text/plain", "later"}); });
+                          },
+                      .patience = std::chrono::minutes(5),
+                      .too_late = too_late};
+    slow["/never"] = {.handler = [this](const HttpServer::Answer& answer) { kept_.push_back(answer); },
+                      .patience = std::chrono::milliseconds(20),
+                      .too_late = too_late};
+    HttpServer::Handlers handlers;
+    handlers["/healthz"] = [] { return HttpAnswer{200, "text/plain", "ok"}; };
+    auto server = HttpServer::Start("127.0.0.1:0", std::move(handlers), {}, std::move(slow));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  void TearDown() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::vector<std::thread> threads_;
+  std::vector<HttpServer::Answer> kept_;
+};
+
+TEST_F(HttpSlowly, AGetIsAnsweredWhenItsAnswerComes) {
+  EXPECT_TRUE(Say("GET /later?x HTTP/1.0\r\n\r\n").ends_with("\r\n\r\nlater"));
+  const std::string head = Say("HEAD /later HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.0 200") && head.ends_with("\r\n\r\n")) << head;
+  EXPECT_TRUE(Say("POST /later HTTP/1.0\r\nContent-Length: 0\r\n\r\n").starts_with("HTTP/1.0 405"));
+  EXPECT_TRUE(Say("GET /healthz HTTP/1.0\r\n\r\n").ends_with("ok"));
+}
+
+TEST_F(HttpSlowly, AfterItsPatienceWhatIsLateGoesNowhere) {
+  EXPECT_TRUE(Say("GET /never HTTP/1.0\r\n\r\n").ends_with("\r\n\r\ntoo late"));
+  ASSERT_EQ(kept_.size(), 1u);
+  kept_.front()({200, "text/plain", "now"});
+  EXPECT_TRUE(Say("GET /never HTTP/1.0\r\n\r\n").ends_with("\r\n\r\ntoo late"));
+}
+
 TEST(HttpAddress, KnowsLoopback) {
   EXPECT_TRUE(HttpServer::IsLoopback("127.0.0.1:1"));
   EXPECT_TRUE(HttpServer::IsLoopback("[::1]:1"));

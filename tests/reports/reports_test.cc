@@ -67,7 +67,7 @@ class ReportsOfFleet : public testing::Test {
     return response;
   }
 
-  v1::CommitResponse Commit(const v1::AuthorizeResponse& granted, v1::Outcome outcome) {
+  v1::CommitResponse Commit(const v1::AuthorizeResponse& granted, v1::CommitOutcome outcome) {
     v1::CommitRequest request;
     request.set_call_id(granted.call_id());
     request.set_attempt_id(granted.attempt_id());
