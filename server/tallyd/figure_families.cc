@@ -79,9 +79,9 @@ void AddAges(const ledger::Figures& figures, std::vector<MetricFamily>& families
   for (const auto& [name, tenant] : figures.tenants) {
     const v1::Parked& parked = tenant.report.parked();
     const int64_t oldest_us = parked.now() > 0 ? tenant.report.now_us() - parked.oldest_us() : 0;
-    ages.Add(Seconds(parked.age_median_ms()), {{"tenant", name}, {"quantile", "0.5"}});
-    ages.Add(Seconds(parked.age_p99_ms()), {{"tenant", name}, {"quantile", "0.99"}});
-    ages.Add(Seconds(oldest_us / 1000), {{"tenant", name}, {"quantile", "1"}});
+    ages.Add(Seconds(parked.age_median_ms()), {{"tenant", name}, {"stat", "median"}});
+    ages.Add(Seconds(parked.age_p99_ms()), {{"tenant", name}, {"stat", "p99"}});
+    ages.Add(Seconds(oldest_us / 1000), {{"tenant", name}, {"stat", "max"}});
   }
 }
 
@@ -115,9 +115,8 @@ void AddClosed(const ledger::Figures& figures, std::vector<MetricFamily>& famili
   for (const auto& [name, tenant] : figures.tenants) {
     for (const v1::ClosedBy& closed : tenant.report.closed()) {
       took.Add(Seconds(closed.median_ms()),
-               {{"tenant", name}, {"closer", CloserName(closed.closer())}, {"quantile", "0.5"}});
-      took.Add(Seconds(closed.p99_ms()),
-               {{"tenant", name}, {"closer", CloserName(closed.closer())}, {"quantile", "0.99"}});
+               {{"tenant", name}, {"closer", CloserName(closed.closer())}, {"stat", "median"}});
+      took.Add(Seconds(closed.p99_ms()), {{"tenant", name}, {"closer", CloserName(closed.closer())}, {"stat", "p99"}});
     }
   }
 }

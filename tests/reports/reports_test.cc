@@ -228,7 +228,7 @@ TEST_F(ReportsOfFleet, AreTheSameFromEveryReplicaAndAfterRestarts) {
   EXPECT_EQ(figures.at(R"(tally_attempts_by_state{tenant="acme",state="RELEASED"})"), 1);
   for (const v1::ClosedBy& closed : report.closed()) {
     const std::string by = closed.closer() == v1::CLOSER_GATEWAY ? "gateway" : "operator";
-    EXPECT_EQ(figures.at(R"(tally_parked_close_seconds{tenant="acme",closer=")" + by + R"(",quantile="0.99"})"),
+    EXPECT_EQ(figures.at(R"(tally_parked_close_seconds{tenant="acme",closer=")" + by + R"(",stat="p99"})"),
               static_cast<double>(closed.p99_ms()) / 1000);
   }
 }
