@@ -20,6 +20,8 @@ void Say(const ToolConfig& tool) {
   std::cout << " at " << tool.provider;
   if (tool.kind == Kind::kHttp) std::cout << ", " << tool.http.method << " " << tool.http.url.origin();
   if (tool.kind == Kind::kExec) std::cout << ", " << tool.exec.program;
+  if (tool.kind == Kind::kMcp) std::cout << ", its tool " << tool.mcp.tool;
+  if (tool.kind == Kind::kReplay) std::cout << ", sent again under its key while the provider knows it";
   if (tool.absent_is_final_after.count() > 0) {
     std::cout << "; an absence is final " << Readable(tool.absent_is_final_after)
               << " after it can last have been sent";
@@ -37,7 +39,7 @@ int Check(const Config& config) {
     std::cerr << "tally-reconciler: " << tallyd.status().message() << "\n";
     return 1;
   }
-  const auto look_ups = MakeLookUps(config, **tallyd);
+  const auto look_ups = MakeLookUps(config, **tallyd, nullptr);
   if (!look_ups.ok()) {
     std::cerr << "tally-reconciler: " << look_ups.status().message() << "\n";
     return 1;

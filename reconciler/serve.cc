@@ -47,9 +47,9 @@ absl::StatusOr<std::unique_ptr<client::Client>> OpenTallyd(const Config& config)
                                 *std::move(credential));
 }
 
-absl::StatusOr<Work::LookUps> MakeLookUps(const Config& config, client::Client& tallyd) {
+absl::StatusOr<Work::LookUps> MakeLookUps(const Config& config, client::Client& tallyd, gateway::AuditLog* audit) {
   Work::LookUps look_ups;
-  const LookUpServices services{.tallyd = &tallyd, .folder = config.folder};
+  const LookUpServices services{.tallyd = &tallyd, .folder = config.folder, .audit = audit};
   for (const ToolConfig& tool : config.tools) {
     auto look_up = MakeLookUp(tool, config.Provider(tool.provider), services);
     if (!look_up.ok()) {
@@ -67,12 +67,15 @@ int Serve(const Config& config) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   if (const auto level = ops::SeverityOf(config.log_level)) ops::SetLogLevel(*level);
 
   const auto tallyd = OpenTallyd(config);
   if (!tallyd.ok()) return Failed(tallyd.status());
-  auto look_ups = MakeLookUps(config, **tallyd);
+  const auto audit = OpenAudit(config);
+  if (!audit.ok()) return Failed(audit.status());
+  auto look_ups = MakeLookUps(config, **tallyd, audit->get());
   if (!look_ups.ok()) return Failed(look_ups.status());
   Metrics metrics;
   Work work(config, **tallyd, *std::move(look_ups), metrics);
@@ -87,7 +90,9 @@ int Serve(const Config& config) {
   engine.Start();
   ops::LogInfo("started", {{"tools", config.tools.size()}, {"workers", config.reconciler.workers}});
   int signal = 0;
-  sigwait(&ends, &signal);
+  while (sigwait(&ends, &signal) == 0 && signal == SIGHUP) {
+    if (*audit != nullptr) (*audit)->Reopen();
+  }
   ops::LogInfo("stopping");
   engine.Stop();
   ops::LogInfo("stopped");

@@ -72,7 +72,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   }
   MakeAbsoluteAfter("unix:", folder, config->tallyd.server);
   for (ProviderConfig& provider : config->providers) MakeAbsolute(folder, provider.ca_file);
+  MakeAbsolute(folder, config->audit.path);
   for (ToolConfig& tool : config->tools) {
+    MakeAbsolute(folder, tool.mcp.gateway_config);
+    MakeAbsolute(folder, tool.replay.gateway_config);
     for (auto& [name, source] : tool.http.secret_headers) MakeAbsoluteAfter("file:", folder, source);
     for (auto& [variable, one] : tool.exec.env_files) MakeAbsolute(folder, one);
   }
@@ -93,6 +96,8 @@ std::map<std::string, std::vector<std::string>> ConfigNames() {
   collect("tool", ReadTool, ToolConfig());
   collect("tool.http", ReadHttp, HttpConfig());
   collect("tool.exec", ReadExec, ExecConfig());
+  collect("tool.mcp", ReadMcp, McpConfig());
+  collect("tool.replay", ReadReplay, ReplayConfig());
   collect("tool.answer", ReadAnswer, AnswerRules());
   return names;
 }

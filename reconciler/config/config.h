@@ -82,7 +82,30 @@ struct ExecConfig {
   std::map<std::string, std::string> env_files;
 };
 
-enum class Kind { kHuman, kHttp, kExec };
+// [tool.mcp]: a read tool of an MCP server. It must change nothing, which nobody can check but the operator.
+struct McpConfig {
+  // `gateway_config`: a gateway's config file, or any of its form: its [upstreams.NAME] says how the server is reached
+  // and by which credentials. Required.
+  std::string gateway_config;
+
+  // `upstream`: that NAME. Default: the one in the tool's own name, NAME__TOOL.
+  std::string upstream;
+
+  // `tool`: the read tool, by the server's own name for it. Required.
+  std::string tool;
+
+  // `arguments`: its arguments: a JSON object as a text, with placeholders. Required.
+  JsonTemplate arguments;
+};
+
+// [tool.replay]: the call itself once more, under the provider's key, as the gateway sends it: see docs/reconciler.md.
+struct ReplayConfig {
+  // `gateway_config`: the gateway's own config file. What it declares of the tool holds here: `replay = "keyed"`, where
+  // the key is put, `replay_window`, `error_rules`, and `tallyd.lease_margin`. Required.
+  std::string gateway_config;
+};
+
+enum class Kind { kHuman, kHttp, kExec, kMcp, kReplay };
 std::string_view NameOf(Kind kind);
 
 // [[tool]]: how calls of a tool are looked up. Tools without an entry are `human`. At most 1024.
@@ -90,7 +113,8 @@ struct ToolConfig {
   // `tool`: as permits name it, or a prefix that ends in '*'. The exact name comes first, then the longest prefix.
   std::string tool;
 
-  // `look_up`: "http", "exec", or "human": nobody can be asked but a person, who is called at once.
+  // `look_up`: "http", "exec", "mcp", "replay", or "human": nobody can be asked but a person, who is called at once.
+  // "replay" is for one tool by its exact name, and sends its calls again.
   Kind kind = Kind::kHuman;
 
   // `provider`: a [[provider]]'s name. Required but for "human".
@@ -108,10 +132,12 @@ struct ToolConfig {
   // `give_up_after`: counted from parking; then a person is called. Default: `reconciler.give_up_after`.
   milliseconds give_up_after{0};
 
-  // [tool.http], [tool.exec]: that of its kind. [tool.answer]: how the answer is read, for "http"; "exec" takes of it
-  // `result_form` alone.
+  // [tool.http], [tool.exec], [tool.mcp], [tool.replay]: that of its kind. [tool.answer]: how the answer is read, for
+  // "http" and "mcp"; "exec" takes of it `result_form` alone.
   HttpConfig http;
   ExecConfig exec;
+  McpConfig mcp;
+  ReplayConfig replay;
   AnswerRules answer;
 };
 
@@ -166,6 +192,19 @@ struct Config {
     // `reconciler.metrics`: "ADDRESS:PORT" for /metrics and /healthz. Default: none.
     std::string metrics;
   } reconciler;
+
+  // For "mcp" and "replay", as the gateway has it.
+  struct Audit {
+    // `audit.path`: one JSON line for every request sent to an MCP server. One reconciler a file. Nothing is sent again
+    // while it cannot be written.
+    std::string path = "reconciler-audit.jsonl";
+
+    // `audit.file_bytes_max`: a file that would grow over this becomes PATH.1, and that PATH.2, … 64 KiB to 1 TiB.
+    int64_t file_bytes_max = 64 << 20;
+
+    // `audit.files_max`: how many of those are kept. 1 to 1000.
+    int files_max = 10;
+  } audit;
 
   std::vector<ProviderConfig> providers;  // [[provider]]
   std::vector<ToolConfig> tools;          // [[tool]]

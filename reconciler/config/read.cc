@@ -66,8 +66,11 @@ void ReadReconciler(TomlReader& reader, Config::Reconciler& own) {
   }
 }
 
+// [tool.answer] says how its answer is read.
+bool IsRead(Kind kind) { return kind == Kind::kHttp || kind == Kind::kMcp; }
+
 void CheckSections(TomlReader& reader, Kind kind) {
-  for (const Kind other : {Kind::kHttp, Kind::kExec}) {
+  for (const Kind other : {Kind::kHttp, Kind::kExec, Kind::kMcp, Kind::kReplay}) {
     const std::string name(NameOf(other));
     if (kind == other && !reader.Has(name)) reader.Complain(name, Cat("must be written: [tool.", name, "]"));
     if (kind != other && reader.Has(name)) reader.Complain(name, Cat("belongs to look_up = \"", name, "\""));
@@ -108,6 +111,10 @@ std::string_view NameOf(Kind kind) {
       return "http";
     case Kind::kExec:
       return "exec";
+    case Kind::kMcp:
+      return "mcp";
+    case Kind::kReplay:
+      return "replay";
     case Kind::kHuman:
       break;
   }
@@ -129,7 +136,12 @@ void ReadTool(TomlReader& reader, ToolConfig& tool) {
   if (!IsToolPattern(tool.tool)) {
     reader.Complain("tool", "must be a tool's name, [A-Za-z0-9_.-/]{1,128}, or a prefix of one followed by '*'");
   }
-  reader.Choice<Kind>("look_up", tool.kind, {{"human", Kind::kHuman}, {"http", Kind::kHttp}, {"exec", Kind::kExec}});
+  reader.Choice<Kind>("look_up", tool.kind,
+                      {{"human", Kind::kHuman},
+                       {"http", Kind::kHttp},
+                       {"exec", Kind::kExec},
+                       {"mcp", Kind::kMcp},
+                       {"replay", Kind::kReplay}});
   if (!reader.Has("look_up")) reader.Complain("look_up", "must be written");
   reader.Text("provider", tool.provider);
   reader.Duration("timeout", tool.timeout, milliseconds(100), minutes(5));
@@ -137,17 +149,27 @@ void ReadTool(TomlReader& reader, ToolConfig& tool) {
   reader.Duration("give_up_after", tool.give_up_after, seconds(1), kGiveUpMax);
   reader.Table("http", [&](TomlReader& table) { ReadHttp(table, tool.http); });
   reader.Table("exec", [&](TomlReader& table) { ReadExec(table, tool.exec); });
+  reader.Table("mcp", [&](TomlReader& table) { ReadMcp(table, tool.mcp); });
+  reader.Table("replay", [&](TomlReader& table) { ReadReplay(table, tool.replay); });
   reader.Table("answer", [&](TomlReader& table) {
-    if (tool.kind == Kind::kHttp) return ReadAnswer(table, tool.answer);
+    if (IsRead(tool.kind)) return ReadAnswer(table, tool.answer);
     table.Choice<ResultForm>("result_form", tool.answer.result_form,
                              {{"tool_result", ResultForm::kToolResult}, {"raw", ResultForm::kRaw}});
   });
   CheckSections(reader, tool.kind);
-  if (tool.kind == Kind::kHttp && !reader.Has("answer")) {
+  if (IsRead(tool.kind) && !reader.Has("answer")) {
     reader.Complain("answer", "must be written: [tool.answer], how the provider's answer is to be read");
   }
+  if (tool.kind == Kind::kReplay) {
+    if (tool.tool.ends_with('*')) {
+      reader.Complain("tool", "must be one tool by its exact name: what is sent again is not left to a prefix");
+    }
+    for (const char* name : {"absent_is_final_after", "answer"}) {
+      if (reader.Has(name)) reader.Complain(name, "has no meaning for a replay, whose answer is the call's own");
+    }
+  }
   const bool asks = tool.kind != Kind::kHuman;
-  if (asks && !reader.Has("absent_is_final_after")) {
+  if (asks && tool.kind != Kind::kReplay && !reader.Has("absent_is_final_after")) {
     reader.Complain(
         "absent_is_final_after",
         "must be written: how long a call that was sent may still turn up at the provider, in queues and in a "
@@ -165,6 +187,10 @@ void ReadTop(TomlReader& reader, Config& config) {
                              {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}});
   ReadTallyd(reader, config.tallyd);
   ReadReconciler(reader, config.reconciler);
+  reader.Text("audit.path", config.audit.path);
+  if (config.audit.path.empty()) reader.Complain("audit.path", "must name a file");
+  reader.Whole("audit.file_bytes_max", config.audit.file_bytes_max, 64 << 10, int64_t{1} << 40);
+  reader.Whole("audit.files_max", config.audit.files_max, 1, 1000);
   reader.TableArray("provider", kProvidersMax,
                     [&](TomlReader& table) { ReadProvider(table, config.providers.emplace_back()); });
   reader.TableArray("tool", kToolsMax, [&](TomlReader& table) { ReadTool(table, config.tools.emplace_back()); });

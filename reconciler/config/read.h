@@ -12,6 +12,8 @@ void ReadProvider(settings::TomlReader& reader, ProviderConfig& provider);
 void ReadTool(settings::TomlReader& reader, ToolConfig& tool);
 void ReadHttp(settings::TomlReader& reader, HttpConfig& http);
 void ReadExec(settings::TomlReader& reader, ExecConfig& exec);
+void ReadMcp(settings::TomlReader& reader, McpConfig& mcp);
+void ReadReplay(settings::TomlReader& reader, ReplayConfig& replay);
 void ReadAnswer(settings::TomlReader& reader, AnswerRules& rules);
 
 // For sections: a JSON pointer; false where there is none or it is wrong, which was then complained about.

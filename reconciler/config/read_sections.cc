@@ -146,6 +146,37 @@ void ReadExec(TomlReader& reader, ExecConfig& exec) {
   }
 }
 
+void ReadMcp(TomlReader& reader, McpConfig& mcp) {
+  reader.Text("gateway_config", mcp.gateway_config);
+  if (mcp.gateway_config.empty()) {
+    reader.Complain("gateway_config",
+                    "must be written: the file whose [upstreams.NAME] says how the server is reached");
+  }
+  reader.Text("upstream", mcp.upstream);
+  reader.Text("tool", mcp.tool);
+  if (mcp.tool.empty()) reader.Complain("tool", "must be written: the server's own name for a tool that reads");
+  std::string arguments;
+  reader.Text("arguments", arguments);
+  auto document = JsonTemplate::Parse(arguments);
+  if (!reader.Has("arguments")) {
+    reader.Complain("arguments",
+                    "must be written: a JSON object as a text, such as '{\"reference\": \"{reference}\"}'");
+  } else if (!document.ok()) {
+    reader.Complain("arguments", Cat(document.status().message()));
+  } else if (arguments.find_first_not_of(" \t\r\n") != arguments.find('{')) {
+    reader.Complain("arguments", "must be a JSON object");
+  } else {
+    mcp.arguments = *std::move(document);
+  }
+}
+
+void ReadReplay(TomlReader& reader, ReplayConfig& replay) {
+  reader.Text("gateway_config", replay.gateway_config);
+  if (replay.gateway_config.empty()) {
+    reader.Complain("gateway_config", "must be written: the gateway's own config, which says where the key is put");
+  }
+}
+
 bool IsSecretSource(std::string_view source) {
   return (source.starts_with("file:") && source.size() > 5) ||
          (source.starts_with("env:") && IsVariableName(source.substr(4)));

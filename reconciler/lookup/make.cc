@@ -1,8 +1,12 @@
 #include "reconciler/lookup/make.h"
 
+#include <algorithm>
+
 #include "lib/json/parse.h"
 #include "reconciler/lookup/exec.h"
 #include "reconciler/lookup/http.h"
+#include "reconciler/lookup/mcp.h"
+#include "reconciler/lookup/replay.h"
 #include "reconciler/verdict/read.h"
 
 namespace tally::reconciler {
@@ -16,8 +20,29 @@ absl::StatusOr<std::unique_ptr<LookUp>> MakeLookUp(const ToolConfig& tool, const
       return HttpLookUp::Make(tool, *provider);
     case Kind::kExec:
       return ExecLookUp::Make(tool, services.folder);
+    case Kind::kMcp:
+      return McpLookUp::Make(tool, services.audit);
+    case Kind::kReplay: {
+      client::CallOptions options;
+      options.timeout = std::min(options.timeout, tool.timeout);
+      return ReplayLookUp::Make(
+          tool,
+          [tallyd = services.tallyd, options](const v1::BeginReplayRequest& request) {
+            return tallyd->BeginReplay(request, options);
+          },
+          services.audit);
+    }
   }
   return absl::InternalError("a look-up of no known kind");
+}
+
+absl::StatusOr<std::unique_ptr<gateway::AuditLog>> OpenAudit(const Config& config) {
+  const bool any = std::any_of(config.tools.begin(), config.tools.end(), [](const ToolConfig& tool) {
+    return tool.kind == Kind::kMcp || tool.kind == Kind::kReplay;
+  });
+  if (!any) return std::unique_ptr<gateway::AuditLog>();
+  return gateway::AuditLog::Open(
+      {.path = config.audit.path, .file_bytes_max = config.audit.file_bytes_max, .files_max = config.audit.files_max});
 }
 
 absl::StatusOr<Values> ValuesOf(const Case& asked) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "gateway/journal/audit_log.h"
 #include "lib/client/client.h"
 #include "reconciler/config/config.h"
 #include "reconciler/lookup/lookup.h"
@@ -14,7 +15,11 @@ namespace tally::reconciler {
 struct LookUpServices {
   client::Client* tallyd = nullptr;
   std::string folder;  // the config file's: where programs run
+  gateway::AuditLog* audit = nullptr;
 };
+
+// The audit log, for the look-ups that write one; null if there are none.
+absl::StatusOr<std::unique_ptr<gateway::AuditLog>> OpenAudit(const Config& config);
 
 // Null for Kind::kHuman. Reads secrets and looks whether programs are there; asks nobody. `provider` is null for
 // Kind::kHuman alone.

@@ -67,7 +67,7 @@ def text_result(text):
 
 def call(params, headers):
     arguments = params.get("arguments", {})
-    declared = params["_meta"].get(META + "clientCapabilities", {})
+    declared = params.get("_meta", {}).get(META + "clientCapabilities", {})
     if params["name"] == "look":
         return text_result(json.dumps({"params": params, "headers": headers}, sort_keys=True))
     if params["name"] == "needs":

@@ -216,7 +216,7 @@ std::map<std::string, std::multiset<std::string>> DeployedNames() {
     } else if (line.starts_with('[')) {
       table = line.substr(1, line.size() - 2);
     } else if (!line.empty() && line[0] != '#') {
-      const bool top = table == "tallyd" || table == "reconciler";
+      const bool top = table == "tallyd" || table == "reconciler" || table == "audit";
       names[top ? "" : table].insert((top ? table + "." : "") + line.substr(0, line.find(' ')));
     }
   }
@@ -234,7 +234,7 @@ TEST(DeployedConfig, NamesEverySettingOnce) {
   for (const char* table : {"provider", "tool"}) names[""].insert(table);
   for (const auto& [table, known] : ConfigNames()) {
     std::multiset<std::string> own = names[table];
-    if (table == "tool") own.insert({"http", "exec", "answer"});
+    if (table == "tool") own.insert({"http", "exec", "mcp", "replay", "answer"});
     EXPECT_THAT(own, ::testing::UnorderedElementsAreArray(std::set<std::string>(known.begin(), known.end()))) << table;
   }
 }
