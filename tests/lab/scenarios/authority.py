@@ -68,6 +68,10 @@ def tallyd_killed(stand):
             kills += 1
             authority.start()
         agents.wait()
+    # The last order may still wait for its message.
+    if authority.process.poll() is None:
+        authority.kill()
+    authority.start()
     stand.note(kills=kills)
 
 
