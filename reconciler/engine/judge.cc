@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/keys/text.h"
+#include "tally/v1/receipt.pb.h"
 
 namespace tally::reconciler {
 namespace {
@@ -134,13 +135,14 @@ Parked ParkedOf(const v1::ParkedCall& parked) {
   out.never_sent = parked.late_not_sent() && sent_us == 0;
   // A known time of sending is the gateway's clock's. Where that is slow, the lease's end is the later one anyway.
   out.quiet_from_us = std::max(sent_us != 0 ? sent_us : parked.send_before_us(), lease_end_us);
-  for (const v1::LookUp& look_up : parked.look_ups()) {
-    out.noted.push_back(look_up.finding());
-    // A replay is a send.
-    if (look_up.kind() == "replay") {
-      out.quiet_from_us = std::max(out.quiet_from_us, look_up.time_us());
-      out.never_sent = false;
-    }
+  for (const v1::LookUp& look_up : parked.look_ups()) out.noted.push_back(look_up.finding());
+  // A replay is a send, of whichever attempt: all have one key. Its receipt is there even if who sent it died on the
+  // spot.
+  for (const v1::Receipt& receipt : parked.call().receipts()) {
+    v1::ReceiptPayload payload;
+    if (payload.ParseFromString(receipt.payload()) && payload.kind() != v1::CALL_REPLAY_SENT) continue;
+    out.quiet_from_us = std::max(out.quiet_from_us, payload.time_us());
+    out.never_sent = false;
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "reconciler/engine/gate.h"
 #include "reconciler/engine/memory.h"
+#include "tally/v1/receipt.pb.h"
 
 namespace tally::reconciler {
 namespace {
@@ -155,12 +156,22 @@ TEST(ParkedOf, CountsFromTheLaterOfSendTimeAndLeaseEnd) {
   EXPECT_EQ(ParkedOf(Call(125 * kSecond, 240 * kSecond)).quiet_from_us, 240 * kSecond);
   EXPECT_EQ(ParkedOf(Call(250 * kSecond, 240 * kSecond)).quiet_from_us, 250 * kSecond);
   EXPECT_EQ(ParkedOf(Call(0, 0)).quiet_from_us, 130 * kSecond);
-  v1::ParkedCall replayed = Call(125 * kSecond, 240 * kSecond);
-  replayed.set_late_not_sent(true);
-  replayed.add_look_ups()->set_kind("replay");
-  replayed.mutable_look_ups(0)->set_time_us(900 * kSecond);
-  EXPECT_EQ(ParkedOf(replayed).quiet_from_us, 900 * kSecond);
-  EXPECT_FALSE(ParkedOf(replayed).never_sent);
+}
+
+TEST(ParkedOf, AReplayIsASend) {
+  v1::ReceiptPayload payload;
+  payload.set_time_us(900 * kSecond);
+  const auto of = [&](v1::ReceiptKind kind) {
+    v1::ParkedCall parked = Call(0, 240 * kSecond);
+    parked.set_late_not_sent(true);
+    payload.set_kind(kind);
+    parked.mutable_call()->add_receipts()->set_payload(payload.SerializeAsString());
+    return ParkedOf(parked);
+  };
+  EXPECT_EQ(of(v1::CALL_REPLAY_SENT).quiet_from_us, 900 * kSecond);
+  EXPECT_FALSE(of(v1::CALL_REPLAY_SENT).never_sent);
+  EXPECT_EQ(of(v1::CALL_UNCERTAIN).quiet_from_us, 240 * kSecond);
+  EXPECT_TRUE(of(v1::CALL_UNCERTAIN).never_sent);
 }
 
 TEST(ParkedOf, ALateNotSentCountsOnlyWithoutATimeOfSending) {

@@ -43,6 +43,33 @@ TEST(TomlReader, WhatIsAbsentOrWrongLeavesTheDefault) {
   EXPECT_EQ(duration.count(), 5);
 }
 
+TEST(TomlReader, NumbersAndListsOfThemAreBoundedAtTheirEdges) {
+  double number = 3;
+  std::vector<int> list = {9};
+  const auto read = [&](TomlReader& reader) {
+    reader.Number("number", number, 0.5, 2);
+    reader.Wholes("list", list, 200, 299, 2);
+  };
+  EXPECT_THAT(Wrong("number = 0.5\nlist = [200, 299]\n", read), ElementsAre());
+  EXPECT_EQ(number, 0.5);
+  EXPECT_THAT(list, ElementsAre(200, 299));
+  EXPECT_THAT(Wrong("number = 2\nlist = []\n", read), ElementsAre());
+  EXPECT_EQ(number, 2);
+  EXPECT_THAT(list, ElementsAre());
+  for (const char* text : {"0.49", "2.01", "nan", "inf", "\"1\"", "true"}) {
+    EXPECT_THAT(Wrong(std::string("number = ") + text + "\n", read),
+                ElementsAre(HasSubstr("must be a number from 0.5 to 2")))
+        << text;
+  }
+  for (const char* text : {"200", "[199]", "[300]", "[200.0]", "[\"200\"]", "[200, 201, 202]"}) {
+    EXPECT_THAT(Wrong(std::string("list = ") + text + "\n", read),
+                ElementsAre(HasSubstr("at most 2 whole numbers from 200 to 299")))
+        << text;
+  }
+  EXPECT_EQ(number, 2);
+  EXPECT_THAT(list, ElementsAre());
+}
+
 TEST(TomlReader, EveryUnknownSettingIsNamedWithItsLineHoweverDeepItStands) {
   const auto wrong = Wrong(
       "known = 1\nstray = 2\n[t]\nin = 3\nout = 4\n[many.a]\nx = 1\ny = 2\n[many.\"b.c\"]\nz = 3\n[[list]]\nx = 1\nw = "
