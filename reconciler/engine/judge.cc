@@ -32,13 +32,14 @@ std::string Words(v1::Finding finding) {
 }
 
 // A provider that said `before` cannot rightly say `now`. A record does not vanish, nor does what happened unhappen.
-// UNCLEAR says nothing and contradicts nothing; a record that turns up after an absence is what waiting is for.
+// UNCLEAR says nothing and contradicts nothing; a record that turns up after an absence is what waiting is for, and one
+// that was pending may end either way.
 bool Contradicts(v1::Finding before, v1::Finding now) {
   switch (before) {
     case v1::FINDING_HAPPENED:
       return now == v1::FINDING_ABSENT || now == v1::FINDING_NOT_HAPPENED || now == v1::FINDING_PENDING;
     case v1::FINDING_PENDING:
-      return now == v1::FINDING_ABSENT || now == v1::FINDING_NOT_HAPPENED;
+      return now == v1::FINDING_ABSENT;
     case v1::FINDING_NOT_HAPPENED:
       return now == v1::FINDING_HAPPENED || now == v1::FINDING_ABSENT || now == v1::FINDING_PENDING;
     default:

@@ -62,7 +62,7 @@ What Expected(const History& history, const std::vector<Step>& before, const std
   const v1::Finding finding = FindingOf(now);
   std::set<v1::Finding> clash;
   if (finding == v1::FINDING_ABSENT) clash = {v1::FINDING_HAPPENED, v1::FINDING_PENDING, v1::FINDING_NOT_HAPPENED};
-  if (finding == v1::FINDING_NOT_HAPPENED) clash = {v1::FINDING_HAPPENED, v1::FINDING_PENDING};
+  if (finding == v1::FINDING_NOT_HAPPENED) clash = {v1::FINDING_HAPPENED};
   if (finding == v1::FINDING_HAPPENED) clash = {v1::FINDING_NOT_HAPPENED};
   if (finding == v1::FINDING_PENDING) clash = {v1::FINDING_HAPPENED, v1::FINDING_NOT_HAPPENED};
   bool contradicted = false;
