@@ -4,9 +4,11 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support/ground"))
+from ground import verdict  # noqa: E402
 
 
 class Reconciler:
@@ -61,6 +63,16 @@ class Reconciler:
                 self.process.wait()
         status, self.process = self.process.returncode, None
         return status
+
+
+def ask_until_sent(ask):
+    """The answer to a call. A refusal that says that nothing was sent, as a busy machine brings it about, is asked again."""
+    for _ in range(20):
+        answer = ask()
+        if not verdict(answer).startswith("unavailable/"):
+            break
+        time.sleep(0.5)
+    return answer
 
 
 def open_shop(ground, **environment):
