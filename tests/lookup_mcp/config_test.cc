@@ -62,7 +62,7 @@ TEST(McpConfigTest, IsReadWithItsArgumentsAsATemplate) {
 TEST(McpConfigTest, SaysWhatIsMissingOrStandsInTheWrongPlace) {
   EXPECT_EQ(ErrorOf(kMcp), "");
   EXPECT_THAT(ErrorOf(Replaced(kMcp, "gateway_config = \"gateway.toml\"\n", "")), HasSubstr("gateway_config"));
-  EXPECT_THAT(ErrorOf(Replaced(kMcp, "tool = \"find_note\"\n", "")), HasSubstr("tool.mcp.tool"));
+  EXPECT_THAT(ErrorOf(Replaced(kMcp, "tool = \"find_note\"\n", "")), HasSubstr("mcp.tool must be written"));
   EXPECT_THAT(ErrorOf(Replaced(kMcp, "arguments = '{", "arguments = '[1] {")), HasSubstr("arguments"));
   EXPECT_THAT(ErrorOf(Replaced(kMcp, R"('{"reference": "{reference}", "customer": "{argument:/customer}"}')", "'[]'")),
               HasSubstr("JSON object"));
