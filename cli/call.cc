@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/evidence.h"
 #include "cli/pages.h"
+#include "cli/parked_text.h"
 #include "cli/permit_file.h"
 #include "cli/text.h"
 #include "lib/keys/encoding.h"
@@ -182,7 +183,15 @@ int Correct(Session& session, const std::string& id, const std::string& attempt,
   client::Client* client = session.Connect();
   if (client == nullptr) return session.exit_code();
   const auto answer = client->Correct(request, session.call_options());
-  if (!answer.ok()) return session.Fail(answer.failure());
+  if (!answer.ok()) {
+    const int exit_code = session.Fail(answer.failure());
+    if (answer.failure().code != "STALE_RESOLUTION") return exit_code;
+    v1::GetCallRequest present;
+    present.set_call_id(id);
+    const auto call = client->GetCall(present, session.call_options());
+    if (call.ok()) Tell("       " + StaleText(call.value(), *receipt_id));
+    return exit_code;
+  }
   return session.Done(
       ToJson(answer.value()),
       absl::StrCat("Corrected: the call is now ", v1::CallState_Name(answer.value().state()),
@@ -262,6 +271,7 @@ void AddCall(CLI::App& app, Program& program) {
   });
 
   AddCorrect(*call, program);
+  AddCallEvidence(*call, program);
 }
 
 }  // namespace tally::cli

@@ -25,6 +25,7 @@ void AddReport(CLI::App& app, Program& program);
 
 // Commands of a noun that have a file of their own.
 void AddCallAuthorize(CLI::App& call, Program& program);
+void AddCallEvidence(CLI::App& call, Program& program);
 void AddReceiptExport(CLI::App& receipt, Program& program);
 void AddReceiptVerify(CLI::App& receipt, Program& program);
 

@@ -5,11 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/call_name.h"
-#include "cli/call_text.h"
 #include "cli/commands.h"
 #include "cli/evidence.h"
 #include "cli/pages.h"
-#include "cli/permit_text.h"
+#include "cli/parked_text.h"
 #include "cli/text.h"
 #include "lib/keys/encoding.h"
 #include "lib/keys/hash.h"
@@ -18,11 +17,7 @@
 namespace tally::cli {
 namespace {
 
-std::string WaitsFor(const v1::ParkedCall& parked) {
-  if (!parked.call().attention().empty()) return "a person: " + parked.call().attention();
-  if (parked.escalated()) return "a person";
-  return parked.claimed_by().empty() ? "a look-up" : "a look-up, claimed";
-}
+constexpr char kStaleCode[] = "STALE_RESOLUTION";
 
 int List(Session& session, const std::string& permit, bool attention_only, const PageOptions& pages) {
   client::Client* client = session.Connect();
@@ -35,31 +30,7 @@ int List(Session& session, const std::string& permit, bool attention_only, const
       request, pages, [&](const auto& page) { return client->ListParked(page, session.call_options()); }, &all,
       [](auto& response) { return response.mutable_parked(); });
   if (failure) return session.Fail(*failure);
-  if (all.parked().empty() && !session.json()) return session.Done({}, "No call is parked.\n");
-  Table table({"RECEIPT", "CALL", "TOOL", "KEY", "HOLD", "PARKED", "WAITS FOR"});
-  for (const v1::ParkedCall& parked : all.parked()) {
-    const std::string& receipt_id = parked.uncertain_receipt_id();
-    table.Add({receipt_id.empty() ? "-" : keys::HexEncode(receipt_id), parked.call().call_id(), parked.call().tool(),
-               parked.call().key(), MoneyText(parked.hold(), parked.call().unit()), LocalTime(parked.parked_at_us()),
-               WaitsFor(parked)});
-  }
-  return session.Done(ToJson(all), table.Text());
-}
-
-std::string ParkedText(const v1::ParkedCall& parked) {
-  // A call whose outcome is known may still need a person: it was contradicted, say.
-  if (parked.call().state() != v1::UNCERTAIN) return CallText(parked.call());
-  const std::string receipt = keys::HexEncode(parked.uncertain_receipt_id());
-  Fields fields;
-  fields.Add("receipt", receipt);
-  fields.Add("parked", LocalTime(parked.parked_at_us()));
-  fields.Add("hold", MoneyText(parked.hold(), parked.call().unit()));
-  fields.Add("sent", absl::StrCat("between ", LocalTime(parked.granted_at_us()), " and ",
-                                  LocalTime(parked.send_before_us()), ", if at all"));
-  fields.Add("waits for", WaitsFor(parked));
-  return "Nobody knows yet whether this call was carried out.\n" + fields.Text() + "\n" + CallText(parked.call()) +
-         "\nAsk the provider, then: tally parked resolve " + receipt +
-         " --verdict happened|not-happened|cannot-tell …\n";
+  return session.Done(ToJson(all), ParkedListText(all));
 }
 
 // A call id, or the id of its CALL_UNCERTAIN receipt.
@@ -110,6 +81,16 @@ std::string ResolvedText(const v1::ResolveResponse& response, const EvidenceOpti
   return text + fields.Text();
 }
 
+// Another has resolved it meanwhile, or its next attempt is what is parked now.
+void TellWhyStale(const Session& session, client::Client& client, const std::string& receipt_id) {
+  v1::ListParkedRequest find;
+  find.set_uncertain_receipt_id(receipt_id);
+  const auto found = client.ListParked(find, session.call_options());
+  if (found.ok() && !found.value().parked().empty()) {
+    Tell("       " + StaleText(found.value().parked(0).call(), receipt_id));
+  }
+}
+
 int Resolve(Session& session, const std::string& id, const EvidenceOptions& options) {
   const auto receipt_id = ParseReceiptId(id);
   if (!receipt_id.ok()) {
@@ -139,7 +120,11 @@ int Resolve(Session& session, const std::string& id, const EvidenceOptions& opti
   request.set_verdict(VerdictOf(options));
   *request.mutable_evidence() = *std::move(evidence);
   const auto answer = client->Resolve(request, session.call_options());
-  if (!answer.ok()) return session.Fail(answer.failure());
+  if (!answer.ok()) {
+    const int exit_code = session.Fail(answer.failure());
+    if (answer.failure().code == kStaleCode) TellWhyStale(session, *client, *receipt_id);
+    return exit_code;
+  }
   Json document = ToJson(answer.value());
   document["call_id"] = request.call_id();
   return session.Done(document, ResolvedText(answer.value(), options));

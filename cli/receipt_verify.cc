@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
+#include "cli/evidence_file.h"
 #include "cli/text.h"
 #include "lib/keys/encoding.h"
 #include "lib/keys/key_file.h"
@@ -26,6 +27,7 @@ constexpr size_t kToldOneByOneMax = 3;
 struct Checked {
   receipt::SetReport set;
   std::vector<receipt::ReceiptReport> others;  // JWS, and files that hold no receipt
+  std::optional<EvidenceReport> evidence;
   Outcome outcome = Outcome::kGood;
 };
 
@@ -148,9 +150,17 @@ Json CheckedJson(const Checked& checked) {
                       {"faults", chain.faults},
                       {"not_checked", chain.not_checked}});
   }
+  Json evidence;
+  if (checked.evidence) {
+    const std::string& id = checked.evidence->receipt_id;
+    evidence = {{"outcome", receipt::OutcomeName(checked.evidence->outcome)},
+                {"receipt_id", id.empty() ? Json(nullptr) : Json(id)},
+                {"says", checked.evidence->line}};
+  }
   return {{"outcome", receipt::OutcomeName(checked.outcome)},
           {"receipts", std::move(receipts)},
           {"chains", std::move(chains)},
+          {"evidence", std::move(evidence)},
           {"not_checked", checked.set.not_checked}};
 }
 
@@ -200,16 +210,31 @@ std::string CheckedText(const Checked& checked) {
   }
   for (const receipt::ChainReport& chain : checked.set.chains) text += ChainText(chain);
   for (const std::string& what : checked.set.not_checked) text += ForTerminal("not checked: " + what) + "\n";
+  if (checked.evidence) text += "evidence   " + ForTerminal(checked.evidence->line) + "\n";
   text += "result     " + std::string(receipt::OutcomeName(checked.outcome)) + "\n";
   return text;
 }
 
-int Verify(Session& session, const std::vector<std::string>& files, const std::string& keys_file) {
-  const auto text = ReadFile(keys_file, kFileBytesMax);
+struct VerifyOptions {
+  std::vector<std::string> files;
+  std::string keys_file;
+  std::string evidence;
+  std::string salt;
+};
+
+int Verify(Session& session, const VerifyOptions& options) {
+  const auto text = ReadFile(options.keys_file, kFileBytesMax);
   if (!text.ok()) return session.Usage(absl::StrCat("--keys: ", text.status().message()));
   const auto ring = keys::KeyRing::Parse(*text);
-  if (!ring.ok()) return session.Usage(absl::StrCat("--keys: ", keys_file, ": ", ring.status().message()));
-  const Checked checked = Check(files, *ring);
+  if (!ring.ok()) return session.Usage(absl::StrCat("--keys: ", options.keys_file, ": ", ring.status().message()));
+  if (options.evidence.empty() && !options.salt.empty()) return session.Usage("--salt belongs to --evidence FILE");
+  Checked checked = Check(options.files, *ring);
+  if (!options.evidence.empty()) {
+    const auto kept = ReadKeptEvidence(options.evidence, options.salt);
+    if (!kept.ok()) return session.Usage(absl::StrCat("--evidence: ", kept.status().message()));
+    checked.evidence = CheckEvidence(*kept, checked.set.receipts);
+    Worsen(&checked.outcome, checked.evidence->outcome);
+  }
   const int written = session.Done(CheckedJson(checked), session.json() ? "" : CheckedText(checked));
   return written == kDone ? static_cast<int>(checked.outcome) : written;
 }
@@ -220,16 +245,21 @@ void AddReceiptVerify(CLI::App& receipt, Program& program) {
   CLI::App* command = receipt.add_subcommand(
       "verify",
       "Check receipts offline. Exit code: 0 all good, 1 a receipt is bad, 2 usage or unreadable, 3 inconclusive");
-  auto files = std::make_shared<std::vector<std::string>>();
-  auto keys_file = std::make_shared<std::string>();
-  command->add_option("FILE", *files, "ID.dsse.json or ID.jws files; several of one chain are also checked together")
+  auto options = std::make_shared<VerifyOptions>();
+  command
+      ->add_option("FILE", options->files,
+                   "ID.dsse.json or ID.jws files; several of one chain are also checked together")
       ->required();
-  command->add_option("--keys", *keys_file, "keys.json, a JWK Set, PEM, or vkeys: whom you trust")
+  command->add_option("--keys", options->keys_file, "keys.json, a JWK Set, PEM, or vkeys: whom you trust")
       ->type_name("FILE")
       ->required();
-  command->callback([&program, files, keys_file] {
-    program.run = [&program, files, keys_file] { return Verify(program.session, *files, *keys_file); };
-  });
+  command
+      ->add_option("--evidence", options->evidence,
+                   "prove that this file is what one of the receipts commits to; its salt is in FILE.json")
+      ->type_name("FILE");
+  command->add_option("--salt", options->salt, "the evidence's salt, in place of FILE.json")->type_name("HEX");
+  command->callback(
+      [&program, options] { program.run = [&program, options] { return Verify(program.session, *options); }; });
 }
 
 }  // namespace tally::cli

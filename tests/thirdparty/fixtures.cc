@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "lib/keys/encoding.h"
+#include "lib/keys/hash.h"
 #include "lib/keys/key_file.h"
 #include "lib/keys/published.h"
 #include "lib/receipt/dsse.h"
@@ -27,7 +29,18 @@ void WriteAll(const std::filesystem::path& folder) {
     p.mutable_permit_terms()->mutable_grants(0)->set_arguments_schema("{\"description\":\"" + std::string(200000, 'x') +
                                                                       "\"}");
   });
-  story.Allow("a").Succeed("a").Allow("b").Park("b").Resolve("b", true);
+  // Evidence, and the salt that stands beside it when it is handed out.
+  const std::string evidence("what the bank showed\0\n", 22);
+  const std::string salt(keys::kSaltSize, '\x9a');
+  story.Allow("a").Succeed("a").Allow("b").Park("b").Resolve("b", true, v1::RECONCILER, -1, [&](v1::ReceiptPayload& p) {
+    p.set_evidence_commitment(keys::Commit(keys::Domain::kEvidence, salt, evidence).str());
+  });
+  const std::string resolved = keys::HexEncode(story.receipts().back().receipt_id());
+  Write(folder / "resolved", resolved + "\n");
+  Write(folder / (resolved + ".evidence"), evidence);
+  Write(folder / (resolved + ".evidence.json"), "{\n  \"salt\": \"" + keys::HexEncode(salt) +
+                                                    "\",\n  \"salt_base64\": \"" + keys::Base64Encode(salt) +
+                                                    "\"\n}\n");
 
   std::string ids;
   for (const v1::Receipt& each : story.receipts()) {
