@@ -21,10 +21,10 @@ struct Case {
 
 struct Answer {
   v1::Finding finding = v1::FINDING_UNCLEAR;
-  std::string detail;     // why, for a person
-  std::string body;       // exactly what the provider said; may be empty where it said nothing
-  std::string reference;  // where to find it again, such as the provider's own id; may be empty
-  std::optional<int64_t> amount;      // HAPPENED: what it cost, minor units, where the look-up is told where that stands
+  std::string detail;             // why, for a person
+  std::string body;               // exactly what the provider said; may be empty where it said nothing
+  std::string reference;          // where to find it again, such as the provider's own id; may be empty
+  std::optional<int64_t> amount;  // HAPPENED: what it cost, minor units, where the look-up is told where that stands
   std::optional<std::string> result;  // HAPPENED: the answer, as the provider now shows it
 };
 
