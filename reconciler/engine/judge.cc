@@ -108,12 +108,11 @@ Decision LookAgain(const Limits& limits, const Parked& parked, const std::vector
   // No later than it begins to count.
   const int64_t left_us = parked.quiet_from_us + Us(limits.absent_is_final_after) - present.server_us;
   const milliseconds counts_in{left_us / 1000 + 1};
-  again.reason = "no record of it, too early for that to mean anything";
   if (again.wait_max > counts_in) {
     again.wait_max = std::min(again.wait_max, std::max(limits.backoff_min, counts_in + counts_in / 10));
     again.wait_min = std::min(again.wait_min, again.wait_max);
   }
-  return again;
+  return Again(again.wait_min, again.wait_max, "no record of it, too early for that to mean anything");
 }
 
 bool Over(milliseconds after, const Parked& parked, int64_t server_us) {

@@ -33,8 +33,9 @@ trap 'echo; say "stopping"; exit 0' INT TERM
 # killed, they are told to end.
 start() {
   local log=$home/$1.log; shift
+  : >"$log"  # now: what the last run wrote says nothing about this one
   set -m
-  setpriv --pdeathsig TERM -- "$@" >"$log" 2>&1 </dev/null &
+  setpriv --pdeathsig TERM -- "$@" >>"$log" 2>&1 </dev/null &
   started=$!
   set +m
 }
