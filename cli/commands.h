@@ -22,6 +22,7 @@ void AddParked(CLI::App& app, Program& program);
 void AddReceipt(CLI::App& app, Program& program);
 void AddKey(CLI::App& app, Program& program);
 void AddReport(CLI::App& app, Program& program);
+void AddWebhook(CLI::App& app, Program& program);
 
 // Commands of a noun that have a file of their own.
 void AddCallAuthorize(CLI::App& call, Program& program);

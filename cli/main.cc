@@ -64,6 +64,7 @@ int Main(int argc, char** argv) {
   AddReceipt(app, program);
   AddKey(app, program);
   AddReport(app, program);
+  AddWebhook(app, program);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -34,7 +34,8 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, keys::Secret credential)
       permits_(v1::Permits::NewStub(channel)),
       receipts_(v1::Receipts::NewStub(channel)),
       reports_(v1::Reports::NewStub(channel)),
-      tenants_(v1::Tenants::NewStub(channel)) {}
+      tenants_(v1::Tenants::NewStub(channel)),
+      webhooks_(v1::Webhooks::NewStub(channel)) {}
 
 void Client::Prepare(grpc::ClientContext& context, milliseconds timeout) const {
   context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -177,6 +178,30 @@ Answer<v1::JwsResponse> Client::Jws(const v1::GetReceiptRequest& request, const 
 Answer<v1::Report> Client::GetReport(const v1::GetReportRequest& request, const CallOptions& options) {
   const CallOptions patient{.timeout = options.timeout, .try_timeout = options.timeout};
   return Ask(*reports_, &v1::Reports::Stub::Get, request, Repeat::kSafe, patient);
+}
+
+Answer<v1::CreateWebhookResponse> Client::CreateWebhook(const v1::CreateWebhookRequest& request,
+                                                        const CallOptions& options) {
+  return Ask(*webhooks_, &v1::Webhooks::Stub::Create, request, Repeat::kOnce, options);
+}
+
+Answer<v1::ListWebhooksResponse> Client::ListWebhooks(const v1::ListWebhooksRequest& request,
+                                                      const CallOptions& options) {
+  return Ask(*webhooks_, &v1::Webhooks::Stub::List, request, Repeat::kSafe, options);
+}
+
+Answer<v1::DeleteWebhookResponse> Client::DeleteWebhook(const v1::DeleteWebhookRequest& request,
+                                                        const CallOptions& options) {
+  return Ask(*webhooks_, &v1::Webhooks::Stub::Delete, request, Repeat::kOnce, options);
+}
+
+Answer<v1::RotateWebhookResponse> Client::RotateWebhook(const v1::RotateWebhookRequest& request,
+                                                        const CallOptions& options) {
+  return Ask(*webhooks_, &v1::Webhooks::Stub::Rotate, request, Repeat::kOnce, options);
+}
+
+Answer<v1::TestWebhookResponse> Client::TestWebhook(const v1::TestWebhookRequest& request, const CallOptions& options) {
+  return Ask(*webhooks_, &v1::Webhooks::Stub::Test, request, Repeat::kOnce, options);
 }
 
 Answer<v1::CreateTenantResponse> Client::CreateTenant(const v1::CreateTenantRequest& request,

@@ -27,6 +27,7 @@
 #include "tally/v1/receipts.grpc.pb.h"
 #include "tally/v1/reports.grpc.pb.h"
 #include "tally/v1/tenants.grpc.pb.h"
+#include "tally/v1/webhooks.grpc.pb.h"
 
 namespace tally::client {
 
@@ -72,6 +73,18 @@ class Client {
   // Counting takes as long as the days asked for hold calls, so one try has all of options.timeout.
   Answer<v1::Report> GetReport(const v1::GetReportRequest& request, const CallOptions& options = {});
 
+  Answer<v1::CreateWebhookResponse> CreateWebhook(const v1::CreateWebhookRequest& request,
+                                                  const CallOptions& options = {});
+  Answer<v1::ListWebhooksResponse> ListWebhooks(const v1::ListWebhooksRequest& request,
+                                                const CallOptions& options = {});
+  Answer<v1::DeleteWebhookResponse> DeleteWebhook(const v1::DeleteWebhookRequest& request,
+                                                  const CallOptions& options = {});
+  // Repeated, it rotates again: asked once.
+  Answer<v1::RotateWebhookResponse> RotateWebhook(const v1::RotateWebhookRequest& request,
+                                                  const CallOptions& options = {});
+  // Waits for the receiver: options.timeout should be longer than tallyd's webhooks.timeout. Asked once.
+  Answer<v1::TestWebhookResponse> TestWebhook(const v1::TestWebhookRequest& request, const CallOptions& options = {});
+
   Answer<v1::CreateTenantResponse> CreateTenant(const v1::CreateTenantRequest& request,
                                                 const CallOptions& options = {});
   Answer<v1::ListTenantsResponse> ListTenants(const v1::ListTenantsRequest& request, const CallOptions& options = {});
@@ -98,6 +111,7 @@ class Client {
   std::unique_ptr<v1::Receipts::Stub> receipts_;
   std::unique_ptr<v1::Reports::Stub> reports_;
   std::unique_ptr<v1::Tenants::Stub> tenants_;
+  std::unique_ptr<v1::Webhooks::Stub> webhooks_;
 };
 
 }  // namespace tally::client

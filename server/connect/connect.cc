@@ -20,6 +20,7 @@
 #include "tally/v1/permits.pb.h"
 #include "tally/v1/receipts.pb.h"
 #include "tally/v1/tenants.pb.h"
+#include "tally/v1/webhooks.pb.h"
 
 namespace tally::connect {
 namespace {

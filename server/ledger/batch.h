@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/decide/world.h"
+#include "lib/json/value.h"
 #include "lib/receipt/chain.h"
 #include "server/ledger/calls.h"
 
@@ -50,6 +51,13 @@ struct Parking {
   bool put_right = false;  // a contradiction or a correction gave it another end
 };
 
+// A receipt that webhooks are told of.
+struct Message {
+  size_t draft = 0;  // its index
+  const char* type = nullptr;
+  json::Object data;  // lacks the receipt's id
+};
+
 struct Batch {
   std::span<lane::Job* const> jobs;
   decide::World world;
@@ -61,6 +69,7 @@ struct Batch {
   absl::flat_hash_map<decide::Id, CallBodies> bodies;
   std::vector<EvidenceRow> evidence;
   std::map<std::pair<decide::Id, int32_t>, Parking> parkings;  // (call, number of the attempt) → what is new
+  std::vector<Message> messages;
 };
 
 inline CallJob& JobOf(lane::Job* job) { return static_cast<CallJob&>(*job); }
@@ -93,6 +102,12 @@ void StoreIntents(Tx& tx, Batch& batch);
 void NoteParked(Batch& batch);
 void NoteParkings(Batch& batch);
 void StoreParkings(Tx& tx, Batch& batch);
+
+// ---- store_outbox.cc ----
+
+// After NoteParkings, and before receipts are sealed: what webhooks are to be told.
+void NoteMessages(Batch& batch);
+void StoreOutbox(Tx& tx, Batch& batch);
 
 // The receipts and results that answers refer to and that were not written by this batch.
 void FillReplies(Tx& tx, Batch& batch);

@@ -286,6 +286,7 @@ lane::BatchEnd CallStore::Run(std::span<lane::Job* const> jobs, bool under_lock)
         throw Abandon{};
       }
       NoteParkings(batch);
+      NoteMessages(batch);
       SealAndSign(batch, signer_);
       ledger::Store(tx, batch);
       FillReplies(tx, batch);

@@ -30,6 +30,12 @@ constexpr Statement kForAPerson{
     "SELECT p.tenant, count(*) FROM calls c JOIN permits p ON p.shard = c.shard AND p.permit_id = c.permit_id"
     " WHERE c.attention IS NOT NULL AND p.tenant = ANY ($1::text[]) GROUP BY p.tenant"};
 
+constexpr Statement kWebhookSums{
+    "figures_webhooks",
+    "SELECT w.tenant, sum(o.waiting)::bigint, sum(w.delivered)::bigint, sum(w.given_up)::bigint FROM webhooks w"
+    " LEFT JOIN (SELECT webhook_id, count(*) AS waiting FROM outbox GROUP BY webhook_id) o"
+    " ON o.webhook_id = w.webhook_id WHERE w.tenant = ANY ($1::text[]) GROUP BY w.tenant"};
+
 void ReadPermits(Tx& tx, const std::string& tenants, Figures& figures) {
   for (const pqxx::row& row : tx.Exec(kPermitSums, tenants)) {
     TenantFigures& tenant = figures.tenants.at(row[0].c_str());
@@ -54,6 +60,12 @@ void ReadTotals(Tx& tx, const std::string& tenants, Figures& figures) {
     tenant.closed_total[v1::CLOSER_OPERATOR] += row[6].as<int64_t>();
     tenant.happened += row[7].as<int64_t>();
     if (row[8].as<int64_t>() != 0) tenant.money[row[1].c_str()] = row[8].as<int64_t>();
+  }
+  for (const pqxx::row& row : tx.Exec(kWebhookSums, tenants)) {
+    TenantFigures& tenant = figures.tenants.at(row[0].c_str());
+    tenant.webhook_waiting = OptionalInt(row[1]).value_or(0);
+    tenant.webhook_delivered_total = row[2].as<int64_t>();
+    tenant.webhook_given_up_total = row[3].as<int64_t>();
   }
   for (const pqxx::row& row : tx.Exec(kForAPerson, tenants)) {
     figures.tenants.at(row[0].c_str()).for_a_person = row[1].as<int64_t>();

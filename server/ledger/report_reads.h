@@ -21,7 +21,8 @@ inline constexpr int64_t kDayUs = int64_t{24} * 3600 * 1'000'000;
 // they were too many to count in 30 seconds.
 absl::StatusOr<v1::Report> GetReport(Connection& connection, const std::string& tenant, int days);
 
-// What stands in `permit_state` and `parkings` of a tenant since it was created. Those named …_total never decrease.
+// What stands in `permit_state`, `parkings` and `webhooks` of a tenant since it was created. Those named …_total never
+// decrease.
 struct TenantFigures {
   int64_t calls_total = 0;     // keys that were granted an attempt
   int64_t attempts_total = 0;  // granted
@@ -32,8 +33,12 @@ struct TenantFigures {
   std::map<v1::CallState, int64_t> attempts;  // by their present state
   int64_t happened = 0;                       // attempts that were parked and had happened
   std::map<std::string, int64_t> money;       // what those cost, by unit
-  int64_t for_a_person = 0;                   // calls for which a person is called, whyever
-  v1::Report report;                          // of kReportDaysDefault days: parked, closed, avoided, escalations_open
+  // Of its webhooks; those of one that is deleted go with it.
+  int64_t webhook_waiting = 0;
+  int64_t webhook_delivered_total = 0;
+  int64_t webhook_given_up_total = 0;
+  int64_t for_a_person = 0;  // calls for which a person is called, whyever
+  v1::Report report;         // of kReportDaysDefault days: parked, closed, avoided, escalations_open
 };
 
 struct Figures {

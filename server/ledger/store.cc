@@ -155,6 +155,7 @@ void Store(Tx& tx, Batch& batch) {
   StoreEvidence(tx, batch);
   StoreCalls(tx, batch);
   StoreParkings(tx, batch);
+  StoreOutbox(tx, batch);
   StoreAttempts(tx, batch);
   StoreIntents(tx, batch);
   StorePermits(tx, batch);

@@ -22,8 +22,10 @@ namespace {
 using keys::Cat;
 using settings::MakeAbsolute;
 using settings::TomlReader;
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
+using std::chrono::seconds;
 
 constexpr const char* kDatabaseUrl = "TALLY_DATABASE_URL";
 
@@ -44,6 +46,12 @@ void ReadAll(TomlReader& reader, Config& config, std::string& log_level) {
   reader.Text("tls.certificate", config.tls.certificate);
   reader.Text("tls.key", config.tls.key);
   reader.Text("tls.client_ca", config.tls.client_ca);
+  reader.Flag("webhooks.allow_private", config.webhooks.allow_private);
+  reader.Flag("webhooks.allow_http", config.webhooks.allow_http);
+  reader.Duration("webhooks.timeout", config.webhooks.timeout, seconds(1), seconds(30));
+  reader.Duration("webhooks.retry_first", config.webhooks.retry_first, milliseconds(100), hours(1));
+  reader.Duration("webhooks.retry_longest", config.webhooks.retry_longest, seconds(1), hours(24));
+  reader.Duration("webhooks.give_up_after", config.webhooks.give_up_after, minutes(1), hours(30 * 24));
   reader.Whole("lanes.count", config.lanes.count, 1, 16);
   reader.Whole("lanes.batch_max", config.lanes.batch_max, 1, 1024);
   reader.Whole("lanes.queue_max", config.lanes.queue_max, 1, 1'000'000);

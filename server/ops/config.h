@@ -70,6 +70,28 @@ struct Config {
     std::string client_ca;
   } tls;
 
+  struct Webhooks {
+    // `webhooks.allow_private`: send to addresses that are not of the public internet (loopback, private networks and
+    // the like). Off (default): such a webhook cannot be created, and where a name resolves to one nothing is sent.
+    bool allow_private = false;
+
+    // `webhooks.allow_http`: send without TLS. Off (default): https only.
+    bool allow_http = false;
+
+    // `webhooks.timeout`: of one send, from the name's look-up to the end of the answer. 1 s to 30 s. Stopping waits
+    // for sends under way.
+    std::chrono::milliseconds timeout{10'000};
+
+    // `webhooks.retry_first`, `webhooks.retry_longest`: a message that was not taken waits at most so long after its
+    // first failed try, twice that after the second, and so on to the longest; each time anything between nothing and
+    // that. 100 ms to 1 h, and 1 s to 24 h.
+    std::chrono::milliseconds retry_first{5'000};
+    std::chrono::milliseconds retry_longest{3'600'000};
+
+    // `webhooks.give_up_after`: the age at which a message that is still not taken goes. 1 min to 30 days.
+    std::chrono::milliseconds give_up_after = std::chrono::hours(72);
+  } webhooks;
+
   struct Lanes {
     // `lanes.count`: 1 to 16 (the number of shards).
     int count = 2;

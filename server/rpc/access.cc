@@ -36,6 +36,12 @@ constexpr Rule kRules[] = {
     {"tally.v1.ParkedCalls.NoteLookUp", {RECONCILER}},
     {"tally.v1.ParkedCalls.BeginReplay", {RECONCILER}},
 
+    {"tally.v1.Webhooks.Create", {OPERATOR}},
+    {"tally.v1.Webhooks.List", {OPERATOR}},
+    {"tally.v1.Webhooks.Delete", {OPERATOR}},
+    {"tally.v1.Webhooks.Rotate", {OPERATOR}},
+    {"tally.v1.Webhooks.Test", {OPERATOR}},
+
     {"tally.v1.Receipts.Get", {AUDITOR}},
     {"tally.v1.Receipts.Head", {AUDITOR}},
     {"tally.v1.Receipts.List", {AUDITOR}},

@@ -16,6 +16,7 @@
 #include "server/rpc/receipts.h"
 #include "server/rpc/reports.h"
 #include "server/rpc/tenants.h"
+#include "server/rpc/webhooks.h"
 
 namespace tally::rpc {
 namespace {
@@ -79,6 +80,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Core& core, const ServerOp
   server->services_.push_back(std::make_unique<ParkedCalls>(core));
   server->services_.push_back(std::make_unique<Receipts>(core));
   server->services_.push_back(std::make_unique<Reports>(core));
+  if (options.webhooks != nullptr) server->services_.push_back(std::make_unique<Webhooks>(core, *options.webhooks));
   for (const auto& service : server->services_) builder.RegisterService(service.get());
 
   // The socket must not be open to others for a moment either.

@@ -16,6 +16,10 @@
 #include "absl/synchronization/mutex.h"
 #include "server/rpc/core.h"
 
+namespace tally::webhook {
+class Delivery;
+}
+
 namespace tally::rpc {
 
 struct TlsFiles {
@@ -30,6 +34,7 @@ struct ServerOptions {
   TlsFiles tls;        // needed where tcp is given
   int message_bytes_max = 4 << 20;
   std::string conninfo;  // of the database, for the health check's own connection
+  webhook::Delivery* webhooks = nullptr;  // outlives the server; null: there is no service Webhooks
 };
 
 // The gRPC service with health and reflection.

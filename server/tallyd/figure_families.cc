@@ -62,6 +62,12 @@ constexpr Sum kSums[] = {
      [](const TenantFigures& t) { return t.for_a_person; }},
     {MetricType::Gauge, "tally_parked_happened", "Attempts that were parked and had happened: duplicates avoided",
      [](const TenantFigures& t) { return t.happened; }},
+    {MetricType::Gauge, "tally_webhook_waiting", "Messages to webhooks that were not taken yet",
+     [](const TenantFigures& t) { return t.webhook_waiting; }},
+    {MetricType::Counter, "tally_webhook_delivered_total", "Messages that webhooks took",
+     [](const TenantFigures& t) { return t.webhook_delivered_total; }},
+    {MetricType::Counter, "tally_webhook_given_up_total", "Messages to webhooks that were given up",
+     [](const TenantFigures& t) { return t.webhook_given_up_total; }},
 };
 
 void AddByState(const ledger::Figures& figures, std::vector<MetricFamily>& families) {

@@ -25,6 +25,7 @@
 #include "server/tallyd/database.h"
 #include "server/tallyd/figure_families.h"
 #include "server/tallyd/observe.h"
+#include "server/webhook/delivery.h"
 
 namespace tally::tallyd {
 namespace {
@@ -106,6 +107,13 @@ ops::HttpServer::Posts RpcsByHttp(const ops::Config& config, connect::Connect& c
   return posts;
 }
 
+webhook::DeliveryOptions DeliveryOptionsOf(const ops::Config::Webhooks& config) {
+  return {.send = {.timeout = config.timeout, .allow_private = config.allow_private, .allow_http = config.allow_http},
+          .retry_first = config.retry_first,
+          .retry_longest = config.retry_longest,
+          .give_up_after = config.give_up_after};
+}
+
 // Waits for SIGTERM or SIGINT, which every thread blocks, and meanwhile keeps a private database running.
 void AwaitSignal(const sigset_t& signals, Database& database) {
   const timespec second{1, 0};
@@ -145,7 +153,8 @@ absl::Status Serve(const std::string& data_dir) {
                              .tcp = config->listen.tcp,
                              .tls = {},
                              .message_bytes_max = config->message_bytes_max,
-                             .conninfo = {}};
+                             .conninfo = {},
+                             .webhooks = nullptr};
   if (absl::Status status = ReadTls(*config, options.tls); !status.ok()) return status;
   if (absl::Status status = LockFolder(folder); !status.ok()) return status;
 
@@ -175,6 +184,8 @@ absl::Status Serve(const std::string& data_dir) {
   });
   rpc::Workers workers(config->control_workers, kWorkerQueueMax, conninfo);
   rpc::Core core{signer, router, workers, terms, secrets, metrics, {}, {}};
+  webhook::Delivery delivery(conninfo, *sealer, DeliveryOptionsOf(config->webhooks));
+  options.webhooks = &delivery;
   auto server = rpc::Server::Start(core, options);
   if (!server.ok()) return server.status();
   ledger::Connection sweeping(conninfo);
@@ -204,6 +215,7 @@ absl::Status Serve(const std::string& data_dir) {
   ops::LogInfo("stopping", {{"grace_ms", static_cast<int64_t>(config->shutdown_grace.count())}});
   sweeper.Stop();
   (*server)->Shutdown(std::chrono::steady_clock::now() + config->shutdown_grace);
+  delivery.Stop();
   ops::LogInfo("stopped");
   return database->Stop();
 }

@@ -62,12 +62,14 @@ Service::Service(Settings settings) : folder_(NewFolder()) {
   router_ = std::make_unique<lane::Router>(
       2, lanes, [&](int) { return std::make_unique<ledger::CallStore>(conninfo_, *signer_, *terms_); });
   workers_ = std::make_unique<rpc::Workers>(settings.workers, settings.worker_queue_max, conninfo_);
+  delivery_ = std::make_unique<webhook::Delivery>(conninfo_, *sealer_, webhook::DeliveryOptions{});
   core_.reset(new rpc::Core{*signer_, *router_, *workers_, *terms_, *secrets_, *metrics_, {}, {}});
   rpc::ServerOptions options;
   options.socket = folder_ / "s";
   options.tcp = settings.tcp;
   options.tls = settings.tls;
   options.conninfo = conninfo_;
+  options.webhooks = delivery_.get();
   auto server = rpc::Server::Start(*core_, options);
   if (!server.ok()) {
     ADD_FAILURE() << server.status();
@@ -85,10 +87,12 @@ Service::Service(Settings settings) : folder_(NewFolder()) {
   calls = v1::Calls::NewStub(channel_);
   parked = v1::ParkedCalls::NewStub(channel_);
   receipts = v1::Receipts::NewStub(channel_);
+  webhooks = v1::Webhooks::NewStub(channel_);
 }
 
 Service::~Service() {
   server_.reset();
+  delivery_.reset();
   std::filesystem::remove_all(folder_);
 }
 

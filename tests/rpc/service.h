@@ -13,11 +13,13 @@
 #include "lib/keys/sealed.h"
 #include "server/lane/router.h"
 #include "server/rpc/server.h"
+#include "server/webhook/delivery.h"
 #include "tally/v1/calls.grpc.pb.h"
 #include "tally/v1/parked.grpc.pb.h"
 #include "tally/v1/permits.grpc.pb.h"
 #include "tally/v1/receipts.grpc.pb.h"
 #include "tally/v1/tenants.grpc.pb.h"
+#include "tally/v1/webhooks.grpc.pb.h"
 #include "tests/support/postgres/postgres.h"
 
 namespace tally::test {
@@ -80,6 +82,7 @@ class Service {
   std::unique_ptr<v1::Calls::Stub> calls;
   std::unique_ptr<v1::ParkedCalls::Stub> parked;
   std::unique_ptr<v1::Receipts::Stub> receipts;
+  std::unique_ptr<v1::Webhooks::Stub> webhooks;
 
  private:
   std::filesystem::path folder_;
@@ -92,6 +95,7 @@ class Service {
   std::unique_ptr<rpc::Metrics> metrics_;
   std::unique_ptr<lane::Router> router_;
   std::unique_ptr<rpc::Workers> workers_;
+  std::unique_ptr<webhook::Delivery> delivery_;
   std::unique_ptr<rpc::Core> core_;
   std::unique_ptr<rpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

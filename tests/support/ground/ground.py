@@ -347,7 +347,7 @@ view_ttl = "5m"
 
 class Tallyd:
     """One process at a time, with a data folder that stays. `settings` go before the first table of its configuration,
-    `tables` to its end."""
+    `tables` into the tables that stand there, or to its end."""
 
     def __init__(self, ground, name, settings="", tables="", like=None):
         """`like`: another, on whose database it is a further replica; its settings say where that is."""
@@ -360,7 +360,14 @@ class Tallyd:
             return
         subprocess.run([ground.tallyd, "init", "--data-dir", str(self.folder)], check=True, timeout=120, capture_output=True)
         file = self.folder / "tallyd.toml"
-        file.write_text(f"{settings}\n{file.read_text(encoding='utf-8')}\n{tables}\n", encoding="utf-8")
+        text = f"{settings}\n{file.read_text(encoding='utf-8')}\n"
+        for table in re.split(r"^(?=\[)", tables, flags=re.M):
+            header = table.split("\n", 1)[0]
+            if header and f"\n{header}\n" in text:  # TOML takes a table once
+                text = text.replace(f"\n{header}\n", f"\n{table.rstrip()}\n", 1)
+            else:
+                text += f"{table}\n"
+        file.write_text(text, encoding="utf-8")
 
     def launch(self, environment=None):
         """Not waited for."""
