@@ -121,7 +121,7 @@ void Server::WatchHealth(const std::string& conninfo) {
       healthy_ = answered.ok();
       health->SetServingStatus(answered.ok());
       for (const char* name : {"tally.v1.Tenants", "tally.v1.Permits", "tally.v1.Calls", "tally.v1.ParkedCalls",
-                               "tally.v1.Receipts", "tally.v1.Reports"}) {
+                               "tally.v1.Receipts", "tally.v1.Reports", "tally.v1.Webhooks"}) {
         health->SetServingStatus(name, answered.ok());
       }
       if (answered.ok()) {

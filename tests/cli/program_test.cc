@@ -29,7 +29,7 @@ TEST(Program, HelpAndVersionAreNoFailure) {
   EXPECT_EQ(RunTally({"--version"}).exit_code, 0);
   const Ran help = RunTally({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* noun : {"tenant", "principal", "permit", "call", "parked", "receipt", "key", "report"}) {
+  for (const char* noun : {"tenant", "principal", "permit", "call", "parked", "receipt", "key", "report", "webhook"}) {
     EXPECT_THAT(help.out, HasSubstr(noun));
   }
 }

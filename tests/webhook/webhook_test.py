@@ -5,10 +5,12 @@ usage: webhook_test.py order|killed|replicas|public
 import base64
 import json
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support/ground"))
@@ -18,7 +20,7 @@ from receiver import Receiver, snippet, verify
 
 MARK = "MARK-OF-WHAT-AN-AGENT-WROTE"
 ALLOWED = ('[webhooks]\nallow_private = true\nallow_http = true\ntimeout = "2s"\nretry_first = "300ms"\n'
-           'retry_longest = "1s"\n')
+           'retry_longest = "1s"\n[listen]\nhttp = "127.0.0.1:0"\n')
 
 
 class Calls:
@@ -149,6 +151,9 @@ def order(ground):
     wait_for("three days give up", lambda: listed(ground, webhook)["given_up"] == before["given_up"] + 2)
     check("nothing waits", listed(ground, webhook)["waiting"], 0)
     check("and it says why", listed(ground, webhook)["last_error"], "HTTP 302")
+    told = listed(ground, webhook)
+    wanted = {"waiting": 0, "delivered_total": told["delivered"], "given_up_total": told["given_up"]}
+    wait_for("/metrics says the same", lambda: metrics(ground) == wanted)
 
     # One that never answers takes few senders, and holds nobody up.
     receiver.answer = lambda m: 200
@@ -160,6 +165,14 @@ def order(ground):
     check("with few at a time", silent.most_at_once <= 8, True)  # 4, and as many that were given up by the sender
     ground.run_tally("webhook", "delete", webhook["webhook_id"])
     check("deleted", len(ground.run_tally("webhook", "list")["webhooks"]), 1)
+
+
+def metrics(ground):
+    """What /metrics says of acme's webhooks."""
+    address = re.search(r"metrics on (\S+)", ground.authority.log()).group(1)
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        text = answer.read().decode()
+    return {name: int(value) for name, value in re.findall(r'^tally_webhook_(\w+){tenant="acme"} (\d+)', text, re.M)}
 
 
 def ground_fails(ground, *arguments):
