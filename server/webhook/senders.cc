@@ -11,22 +11,24 @@ Senders::Senders(size_t threads) : free_(threads) {
 Senders::~Senders() { Stop(); }
 
 size_t Senders::free() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return stopping_ ? 0 : free_;
 }
 
 bool Senders::Run(absl::AnyInvocable<void()> task) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (stopping_ || free_ == 0) return false;
   --free_;
   tasks_.push_back(std::move(task));
+  changed_.notify_one();
   return true;
 }
 
 void Senders::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
+    changed_.notify_all();
   }
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
@@ -37,14 +39,14 @@ void Senders::Loop() {
   while (true) {
     absl::AnyInvocable<void()> task;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &Senders::Ready));
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
       if (tasks_.empty()) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
     task();
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     ++free_;
   }
 }

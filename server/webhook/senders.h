@@ -1,14 +1,14 @@
 #ifndef TALLY_SERVER_WEBHOOK_SENDERS_H_
 #define TALLY_SERVER_WEBHOOK_SENDERS_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/synchronization/mutex.h"
 
 namespace tally::webhook {
 
@@ -27,12 +27,12 @@ class Senders {
 
  private:
   void Loop();
-  bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !tasks_.empty(); }
 
-  mutable absl::Mutex mutex_;
-  size_t free_ ABSL_GUARDED_BY(mutex_);  // threads that neither run nor were given a task
-  std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable std::mutex mutex_;  // guards what follows; ThreadSanitizer cannot see into Debian's absl::Mutex
+  std::condition_variable changed_;
+  size_t free_;  // threads that neither run nor were given a task
+  std::deque<absl::AnyInvocable<void()>> tasks_;
+  bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

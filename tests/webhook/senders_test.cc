@@ -3,28 +3,27 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include <chrono>
+#include <latch>
+#include <thread>
 
 namespace tally::webhook {
 namespace {
 
 TEST(Senders, WhatFindsNoFreeOneIsNotTaken) {
   Senders senders(2);
-  absl::Notification go;
-  absl::BlockingCounter ran(2);
+  std::latch go(1);
+  std::latch ran(2);
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(senders.Run([&] {
-      go.WaitForNotification();
-      ran.DecrementCount();
+      go.wait();
+      ran.count_down();
     }));
   }
   EXPECT_EQ(senders.free(), 0u);
   EXPECT_FALSE(senders.Run([] { ADD_FAILURE() << "was taken"; }));
-  go.Notify();
-  ran.Wait();
+  go.count_down();
+  ran.wait();
 }
 
 TEST(Senders, StopWaitsForWhatWasTakenAndTakesNothingMore) {
@@ -32,7 +31,7 @@ TEST(Senders, StopWaitsForWhatWasTakenAndTakesNothingMore) {
   std::atomic<int> ran = 0;
   for (int i = 0; i < 4; ++i) {
     EXPECT_TRUE(senders.Run([&] {
-      absl::SleepFor(absl::Milliseconds(20));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ++ran;
     }));
   }
@@ -45,9 +44,9 @@ TEST(Senders, StopWaitsForWhatWasTakenAndTakesNothingMore) {
 TEST(Senders, AreFreeAgainWhenTheirTaskHasEnded) {
   Senders senders(1);
   for (int i = 0; i < 100; ++i) {
-    absl::Notification ran;
-    while (!senders.Run([&] { ran.Notify(); })) absl::SleepFor(absl::Microseconds(100));
-    ran.WaitForNotification();
+    std::latch ran(1);
+    while (!senders.Run([&] { ran.count_down(); })) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ran.wait();
   }
 }
 
